@@ -1,0 +1,57 @@
+//! From a key to a scope, with a short memory so that a busy key does not ask the database for every request.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernel::Scope;
+use kernel::key::KeyHash;
+use store::{Db, StoreError, args};
+
+use crate::Key;
+
+/// How long another node may still accept a key that was revoked here.
+const MEMORY: Duration = Duration::from_secs(1);
+const MAX_REMEMBERED: usize = 4096;
+
+/// Turns keys into scopes.
+#[derive(Clone, Debug)]
+pub struct Authenticator {
+    db: Db,
+    known: Arc<Mutex<HashMap<KeyHash, (Scope, Instant)>>>,
+}
+
+impl Authenticator {
+    pub(crate) fn new(db: Db) -> Self {
+        Self { db, known: Arc::default() }
+    }
+
+    /// The scope of a key, or nothing for a key that is unknown or revoked.
+    pub async fn authenticate(&self, key: &str) -> Result<Option<Scope>, StoreError> {
+        let hash = KeyHash::of(key);
+        if let Some(scope) = self.remembered(&hash) {
+            return Ok(Some(scope));
+        }
+        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at from api_keys \
+                   where hash = $1 and revoked_at is null";
+        let Some(row) = self.db.optional(sql, args![hash.as_bytes()]).await? else { return Ok(None) };
+        let key = Key::read(&row)?;
+        let scope = Scope { project: key.project, key: key.id, user: key.user, permissions: key.permissions() };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_REMEMBERED {
+            known.clear();
+        }
+        known.insert(hash, (scope, Instant::now()));
+        Ok(Some(scope))
+    }
+
+    fn remembered(&self, hash: &KeyHash) -> Option<Scope> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(hash).filter(|(_, since)| since.elapsed() < MEMORY).map(|(scope, _)| *scope)
+    }
+
+    /// Forgets every key, after one of them changed.
+    pub(crate) fn forget(&self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

@@ -1,0 +1,22 @@
+//! What can go wrong with accounts.
+
+use store::StoreError;
+
+/// A failure of the accounts.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    #[error("Project not found")]
+    ProjectNotFound,
+    #[error("Key not found")]
+    KeyNotFound,
+    #[error("User not found")]
+    UserNotFound,
+    #[error("`{0}` is not a usable {1}")]
+    Invalid(String, &'static str),
+    #[error("A user with e-mail '{0}' already exists.")]
+    EmailTaken(String),
+    #[error("A project with slug '{0}' already exists.")]
+    SlugTaken(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,119 @@
+//! Keys: made once, shown once, kept as a hash, revoked for good.
+
+use kernel::key::PlainKey;
+use kernel::{KeyId, Permission, PermissionSet, ProjectId, Role, Timestamp, UserId};
+use serde_json::Value;
+use store::{Row, StoreError, Tx, args};
+
+use crate::{AccountError, Accounts};
+
+const PREFIX: &str = "tyk";
+
+/// A key as it is listed: everything but the key itself.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub id: KeyId,
+    pub project: ProjectId,
+    pub user: Option<UserId>,
+    pub name: String,
+    pub role: Role,
+    /// When set, the key may do only these of its role's permissions.
+    pub only: Option<PermissionSet>,
+    pub hint: String,
+    pub created_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// What a new key shall be.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    pub name: String,
+    pub role: Role,
+    pub only: Option<Vec<Permission>>,
+}
+
+impl Key {
+    pub(crate) fn read(row: &Row) -> Result<Self, StoreError> {
+        let role: String = row.get("role")?;
+        Ok(Self {
+            id: row.get("id")?,
+            project: row.get("project_id")?,
+            user: row.get("user_id")?,
+            name: row.get("name")?,
+            role: role.parse().map_err(|_| StoreError::Column("role".to_owned()))?,
+            only: row.get::<Option<Value>>("permissions")?.map(|names| read_permissions(&names)),
+            hint: row.get("hint")?,
+            created_at: row.get("created_at")?,
+            revoked_at: row.get("revoked_at")?,
+        })
+    }
+
+    /// What the key may do: its role, narrowed to `only`.
+    pub fn permissions(&self) -> PermissionSet {
+        let role = self.role.permissions();
+        self.only.map_or(role, |only| role.and(only))
+    }
+}
+
+fn read_permissions(names: &Value) -> PermissionSet {
+    names.as_array().into_iter().flatten().filter_map(|name| name.as_str()?.parse::<Permission>().ok()).collect()
+}
+
+impl Accounts {
+    pub async fn create_key(&self, project: ProjectId, new: NewKey) -> Result<(Key, PlainKey), AccountError> {
+        let mut tx = self.db.begin().await?;
+        if tx.optional("select id from projects where id = $1", args![project]).await?.is_none() {
+            return Err(AccountError::ProjectNotFound);
+        }
+        let made = insert_key(&mut tx, project, None, new, self.clock.now()).await?;
+        tx.commit().await?;
+        Ok(made)
+    }
+
+    /// The keys of one project, or of all of them.
+    pub async fn list_keys(&self, project: Option<ProjectId>) -> Result<Vec<Key>, AccountError> {
+        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at from api_keys \
+                   where $1 is null or project_id = $1 order by created_at, id";
+        let rows = self.db.all(sql, args![project]).await?;
+        Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
+    }
+
+    /// Revokes a key; revoking it again changes nothing.
+    pub async fn revoke_key(&self, id: KeyId) -> Result<Key, AccountError> {
+        let sql = "update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 \
+                   returning id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at";
+        let row = self.db.returning(sql, args![id, self.clock.now()]).await?.ok_or(AccountError::KeyNotFound)?;
+        self.authenticator.forget();
+        Ok(Key::read(&row)?)
+    }
+}
+
+pub(crate) async fn insert_key(
+    tx: &mut Tx,
+    project: ProjectId,
+    user: Option<UserId>,
+    new: NewKey,
+    now: Timestamp,
+) -> Result<(Key, PlainKey), AccountError> {
+    let plain = PlainKey::generate(PREFIX);
+    let key = Key {
+        id: KeyId::new(),
+        project,
+        user,
+        name: new.name,
+        role: new.role,
+        only: new.only.as_ref().map(|only| only.iter().copied().collect()),
+        hint: plain.hint(),
+        created_at: now,
+        revoked_at: None,
+    };
+    let only = key.only.map(|only| only.iter().map(Permission::name).collect::<Value>());
+    let sql = "insert into api_keys (project_id, id, user_id, name, role, permissions, hint, hash, created_at) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    tx.execute(
+        sql,
+        args![project, key.id, user, key.name.as_str(), key.role.name(), only.as_ref(), key.hint.as_str(), plain.hash().as_bytes(), now],
+    )
+    .await?;
+    Ok((key, plain))
+}

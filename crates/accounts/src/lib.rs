@@ -1,0 +1,37 @@
+//! Users, projects and the keys that open them. It answers one question for every request: whose is it, and what may it do there. It
+//! must never know what a project holds.
+
+mod authenticate;
+mod bootstrap;
+mod error;
+mod keys;
+mod projects;
+mod simple;
+
+use kernel::Clock;
+use store::Db;
+
+pub use authenticate::Authenticator;
+pub use bootstrap::FirstStart;
+pub use error::AccountError;
+pub use keys::{Key, NewKey};
+pub use projects::{DEFAULT_PROJECT, Project};
+pub use simple::{Account, NewAccount, User};
+
+/// Users, projects and keys of one deployment.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    db: Db,
+    clock: Clock,
+    authenticator: Authenticator,
+}
+
+impl Accounts {
+    pub fn new(db: Db, clock: Clock) -> Self {
+        Self { authenticator: Authenticator::new(db.clone()), db, clock }
+    }
+
+    pub fn authenticator(&self) -> &Authenticator {
+        &self.authenticator
+    }
+}

@@ -1,0 +1,53 @@
+//! What can be called and watched: integrations, their actions and events, how accounts are connected, and the ports that providers
+//! implement. It must never know HTTP, a provider's wire format or who is asking.
+
+pub mod auth;
+mod browse;
+mod error;
+pub mod fill;
+mod model;
+
+use std::sync::Arc;
+
+use kernel::ProjectId;
+
+pub use browse::{Page, PageQuery};
+pub use error::CatalogError;
+pub use model::{Action, Category, Draft, Event, Integration, Provider, RateLimit};
+
+/// Where a provider's integrations come from. What is listed is in memory; a source that mirrors something remote keeps its own copy fresh.
+pub trait Source: Send + Sync + std::fmt::Debug {
+    fn provider(&self) -> Provider;
+
+    /// Everything the project can use, in a stable order.
+    fn integrations(&self, project: ProjectId) -> Vec<Arc<Integration>>;
+
+    fn integration(&self, project: ProjectId, key: &str) -> Option<Arc<Integration>>;
+}
+
+/// Every provider's integrations.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    sources: Vec<Arc<dyn Source>>,
+}
+
+impl Catalog {
+    pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
+        Self { sources }
+    }
+
+    pub fn providers(&self) -> Vec<Provider> {
+        self.sources.iter().map(|source| source.provider()).collect()
+    }
+
+    pub fn source(&self, provider: &str) -> Result<&Arc<dyn Source>, CatalogError> {
+        self.sources
+            .iter()
+            .find(|source| source.provider().key == provider)
+            .ok_or_else(|| CatalogError::UnknownProvider(provider.to_owned()))
+    }
+
+    pub fn integration(&self, project: ProjectId, provider: &str, key: &str) -> Result<Arc<Integration>, CatalogError> {
+        self.source(provider)?.integration(project, key).ok_or_else(|| CatalogError::UnknownIntegration(key.to_owned()))
+    }
+}

@@ -1,0 +1,174 @@
+//! The model: provider, integration, action, event.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use kernel::schema::{Schema, SchemaError, Violation};
+use serde_json::Value;
+
+use crate::auth::AuthScheme;
+
+/// Who brings integrations: `native` and its peers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    pub key: &'static str,
+    pub name: &'static str,
+    pub description: &'static str,
+}
+
+/// A category of integrations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Category {
+    pub id: String,
+    pub name: String,
+}
+
+/// A service whose accounts can be connected.
+#[derive(Debug)]
+pub struct Integration {
+    pub provider: &'static str,
+    pub key: String,
+    pub name: String,
+    pub description: String,
+    pub url: Option<String>,
+    pub logo: Option<String>,
+    pub categories: Vec<String>,
+    pub aliases: Vec<String>,
+    pub auth: Vec<AuthScheme>,
+    pub rate_limit: Option<RateLimit>,
+    pub actions: Vec<Arc<Action>>,
+    pub events: Vec<Arc<Event>>,
+    index: HashMap<String, usize>,
+}
+
+/// How often one account may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    pub requests: u32,
+    pub seconds: u32,
+}
+
+/// What an integration is, before its parts are indexed.
+#[derive(Debug, Default)]
+pub struct Draft {
+    pub key: String,
+    pub name: String,
+    pub description: String,
+    pub url: Option<String>,
+    pub logo: Option<String>,
+    pub categories: Vec<String>,
+    pub aliases: Vec<String>,
+    pub auth: Vec<AuthScheme>,
+    pub rate_limit: Option<RateLimit>,
+    pub actions: Vec<Action>,
+    pub events: Vec<Event>,
+}
+
+impl Integration {
+    pub fn new(provider: &'static str, draft: Draft) -> Self {
+        let index = draft.actions.iter().enumerate().map(|(position, action)| (action.key.clone(), position)).collect();
+        Self {
+            provider,
+            key: draft.key,
+            name: draft.name,
+            description: draft.description,
+            url: draft.url,
+            logo: draft.logo,
+            categories: draft.categories,
+            aliases: draft.aliases,
+            auth: draft.auth,
+            rate_limit: draft.rate_limit,
+            actions: draft.actions.into_iter().map(Arc::new).collect(),
+            events: draft.events.into_iter().map(Arc::new).collect(),
+            index,
+        }
+    }
+
+    pub fn action(&self, key: &str) -> Option<&Arc<Action>> {
+        self.index.get(key).map(|position| &self.actions[*position])
+    }
+
+    pub fn event(&self, key: &str) -> Option<&Arc<Event>> {
+        self.events.iter().find(|event| event.key == key)
+    }
+
+    /// Whether it works without any account.
+    pub fn is_no_auth(&self) -> bool {
+        self.auth.iter().all(|scheme| matches!(scheme, AuthScheme::None(_)))
+    }
+
+    /// The ways to connect as the wire names them, without repetition.
+    pub fn wire_schemes(&self) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> = Vec::new();
+        for name in self.auth.iter().filter_map(AuthScheme::wire_name) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+/// Something that can be called.
+pub struct Action {
+    pub key: String,
+    pub name: String,
+    pub description: String,
+    pub use_cases: Vec<String>,
+    pub input_schema: Value,
+    pub output_schema: Option<Value>,
+    pub scopes: Vec<String>,
+    pub read_only: bool,
+    pub destructive: bool,
+    pub pitfalls: Vec<String>,
+    /// Parameters whose values another action finds.
+    pub lookups: Vec<(String, String)>,
+    pub pagination: Option<Value>,
+    checker: OnceLock<Result<Schema, SchemaError>>,
+}
+
+impl fmt::Debug for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Action").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl Action {
+    pub fn new(key: String, name: String, description: String, input_schema: Value) -> Self {
+        Self {
+            key,
+            name,
+            description,
+            input_schema,
+            use_cases: Vec::new(),
+            output_schema: None,
+            scopes: Vec::new(),
+            read_only: false,
+            destructive: false,
+            pitfalls: Vec::new(),
+            lookups: Vec::new(),
+            pagination: None,
+            checker: OnceLock::new(),
+        }
+    }
+
+    /// Checks arguments against the input schema, which is compiled at the first call.
+    pub fn check(&self, arguments: &Value) -> Result<(), Vec<Violation>> {
+        match self.checker.get_or_init(|| Schema::compile(&self.input_schema)) {
+            Ok(schema) => schema.check(arguments),
+            Err(error) => Err(vec![Violation { path: String::new(), message: format!("the action's own schema is broken: {error}") }]),
+        }
+    }
+}
+
+/// Something that can be watched.
+#[derive(Debug)]
+pub struct Event {
+    pub key: String,
+    pub name: String,
+    pub description: String,
+    pub use_cases: Vec<String>,
+    pub config_schema: Value,
+    pub payload_schema: Option<Value>,
+}

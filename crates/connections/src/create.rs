@@ -1,0 +1,228 @@
+//! Making a connection. Everything that can be refused is refused before the provider is asked and before a row is made.
+
+use std::collections::BTreeMap;
+
+use catalog::Integration;
+use catalog::auth::{AuthScheme, ClientCredentials, Fields};
+use kernel::schema::Schema;
+use kernel::{ConnectionId, ProjectId, Scope, Slug};
+use serde_json::{Value, json};
+
+use crate::attempt::{Started, Target, Times, account, oauth_scheme};
+use crate::life::Refreshed;
+use crate::oauth::Client;
+use crate::oauth::token::{Reading, Tokens};
+use crate::store;
+use crate::{Connection, ConnectionError, Connections};
+
+const MAX_FIELD: usize = 16 << 10;
+
+/// What a new connection shall be.
+#[derive(Clone, Default)]
+pub struct NewConnection {
+    pub slug: String,
+    pub provider: String,
+    pub integration: String,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub tags: Option<Value>,
+    pub meta: Option<Value>,
+    /// A scheme of the catalog, or `oauth` or `api_key` for the first that fits.
+    pub auth_scheme: Option<String>,
+    pub credentials: BTreeMap<String, String>,
+    pub scopes: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for NewConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewConnection").field("slug", &self.slug).field("integration", &self.integration).finish_non_exhaustive()
+    }
+}
+
+impl Connections {
+    /// Makes a connection: valid at once where the credential is there or none is needed, else waiting for a person at `redirect_url`.
+    pub async fn create(&self, scope: Scope, new: NewConnection) -> Result<Refreshed, ConnectionError> {
+        let slug: Slug = new.slug.parse()?;
+        let project = scope.project;
+        let integration = self.catalog.integration(project, &new.provider, &new.integration)?;
+        let taken =
+            || ConnectionError::Taken { provider: new.provider.clone(), integration: new.integration.clone(), slug: slug.to_string() };
+        if store::by_slug(&self.db, project, &new.provider, &new.integration, slug.as_str()).await?.is_some() {
+            return Err(taken());
+        }
+        let scheme = self.choose(project, &integration, &new).await?;
+        let now = self.clock.now();
+        let mut connection = Connection {
+            id: ConnectionId::new(),
+            project,
+            slug: slug.to_string(),
+            name: new.name.clone(),
+            description: new.description.clone(),
+            provider: new.provider.clone(),
+            integration: new.integration.clone(),
+            tags: new.tags.clone(),
+            meta: new.meta.clone(),
+            is_active: true,
+            is_valid: false,
+            auth_scheme: Some(scheme.name().to_owned()),
+            account: None,
+            reason: None,
+            created_at: now,
+            updated_at: now,
+            created_by: Some(scope.author()),
+            updated_by: None,
+            scopes: new.scopes.clone(),
+            app: None,
+            credentials: None,
+            refresh_at: None,
+            expires_at: None,
+            generation: 1,
+        };
+        let started = self.begin(&mut connection, &integration, scheme, new.credentials.clone(), new.scopes.as_deref()).await?;
+        let inserted = store::insert(&self.db, &connection, started.as_ref().map(|started| &started.stored)).await;
+        match inserted {
+            Err(::store::StoreError::Conflict) => return Err(taken()),
+            other => other?,
+        }
+        Ok(Refreshed { connection, redirect_url: started.map(|started| started.redirect_url) })
+    }
+
+    /// Fills in the credential, or starts the attempt that will bring it.
+    async fn begin(
+        &self,
+        connection: &mut Connection,
+        integration: &Integration,
+        scheme: &AuthScheme,
+        credentials: BTreeMap<String, String>,
+        scopes: Option<&[String]>,
+    ) -> Result<Option<Started>, ConnectionError> {
+        let target = Target { project: connection.project, id: connection.id };
+        match scheme {
+            AuthScheme::None(_) => {
+                connection.is_valid = true;
+                Ok(None)
+            }
+            AuthScheme::OAuth2(oauth) => {
+                let fields = check_fields(scheme, credentials)?;
+                let app = self.app_for(connection.project, &connection.provider, &connection.integration, None).await?;
+                let app = app.ok_or_else(|| self.no_app(integration, oauth))?;
+                connection.app = Some(app.id);
+                self.start_oauth(target, oauth, &app, &fields, scopes).map(Some)
+            }
+            _ if credentials.is_empty() => Ok(Some(self.start_form(target, scheme))),
+            _ => {
+                let mut fields = check_fields(scheme, credentials)?;
+                let Times { refresh_at, expires_at } = self.acquire(integration, scheme, &mut fields).await?;
+                let identity = self.prove(integration, scheme, &fields).await?;
+                connection.account = account(&identity);
+                identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
+                connection.credentials = Some(store::seal_fields(&self.sealer, connection.id, &fields));
+                (connection.refresh_at, connection.expires_at) = (refresh_at, expires_at);
+                connection.is_valid = true;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn choose<'a>(
+        &self,
+        project: ProjectId,
+        integration: &'a Integration,
+        new: &NewConnection,
+    ) -> Result<&'a AuthScheme, ConnectionError> {
+        let unknown = |scheme: &str| ConnectionError::UnknownScheme {
+            integration: integration.key.clone(),
+            scheme: scheme.chars().take(40).collect(),
+            known: integration.auth.iter().map(AuthScheme::name).collect::<Vec<_>>().join(", "),
+        };
+        if let Some(wanted) = new.auth_scheme.as_deref() {
+            let exact = |scheme: &&AuthScheme| scheme.name() == wanted && wanted != "api_key";
+            let found = integration.auth.iter().find(exact).or_else(|| match wanted {
+                "api_key" => typed(integration, &new.credentials),
+                _ => integration.auth.iter().find(|scheme| scheme.wire_name() == Some(wanted)),
+            });
+            return found.ok_or_else(|| unknown(wanted));
+        }
+        let oauth = oauth_scheme(integration).map(|(scheme, _)| scheme);
+        if let Some(oauth) = oauth
+            && self.app_for(project, &new.provider, &new.integration, None).await?.is_some()
+            && (new.credentials.is_empty() || fits(oauth, &new.credentials))
+        {
+            return Ok(oauth);
+        }
+        typed(integration, &new.credentials).or(oauth).or(integration.auth.first()).ok_or_else(|| unknown(""))
+    }
+
+    pub(crate) async fn client_credentials(
+        &self,
+        integration: &Integration,
+        settings: &ClientCredentials,
+        fields: &Fields,
+    ) -> Result<Tokens, ConnectionError> {
+        let client = Client {
+            id: fields.get("client_id").unwrap_or_default().to_owned(),
+            secret: fields.get("client_secret").unwrap_or_default().to_owned(),
+            auth: settings.client_auth,
+            body: settings.token_body,
+        };
+        let scopes = settings.scopes.join(&settings.scope_separator);
+        let mut params = vec![("grant_type", "client_credentials")];
+        if !scopes.is_empty() {
+            params.push(("scope", scopes.as_str()));
+        }
+        let reading = Reading { root: settings.token_root.as_deref(), lifetime: settings.lifetime, keep: &settings.keep };
+        let tokens = self.tokens(integration, &settings.token_url, &client, &params, &settings.token_params, reading, fields).await;
+        tokens.map_err(|error| match error {
+            ConnectionError::Upstream { integration, message } => ConnectionError::Refused { integration, reason: message },
+            other => other,
+        })
+    }
+}
+
+/// The first scheme that takes exactly what was given, else the first that can be typed.
+fn typed<'a>(integration: &'a Integration, given: &BTreeMap<String, String>) -> Option<&'a AuthScheme> {
+    let mut typed = integration.auth.iter().filter(|scheme| scheme.wire_name() != Some("oauth"));
+    typed.clone().find(|scheme| !given.is_empty() && fits(scheme, given)).or_else(|| typed.next())
+}
+
+fn fits(scheme: &AuthScheme, given: &BTreeMap<String, String>) -> bool {
+    let fields = scheme.fields();
+    let known = given.keys().all(|name| fields.iter().any(|(field, _)| field == name));
+    known && fields.iter().all(|(name, field)| field.optional || field.default.is_some() || given.contains_key(name))
+}
+
+/// The fields of a scheme from what was given: complete, known and well-formed.
+pub(crate) fn check_fields(scheme: &AuthScheme, mut given: BTreeMap<String, String>) -> Result<Fields, ConnectionError> {
+    let mut fields = Fields::default();
+    for (name, field) in scheme.fields() {
+        let value = given.remove(&name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()).or(field.default);
+        let Some(value) = value else {
+            if field.optional {
+                continue;
+            }
+            return Err(ConnectionError::Field(format!("`{name}` is required ({})", field.label.as_deref().unwrap_or(&name))));
+        };
+        if value.len() > MAX_FIELD || value.contains(char::is_control) {
+            return Err(ConnectionError::Field(format!("`{name}` is too long or holds control characters")));
+        }
+        if let Some(pattern) = &field.pattern
+            && !whole_match(pattern, &value)
+        {
+            return Err(ConnectionError::Field(format!("`{name}` does not have the expected form `{pattern}`")));
+        }
+        fields.set(name, value);
+    }
+    match given.keys().next() {
+        Some(unknown) => Err(ConnectionError::Field(format!(
+            "`{}` is not a field of scheme `{}`",
+            unknown.chars().take(40).collect::<String>(),
+            scheme.name()
+        ))),
+        None => Ok(fields),
+    }
+}
+
+fn whole_match(pattern: &str, value: &str) -> bool {
+    let schema = json!({"type": "string", "pattern": format!("^(?:{pattern})$")});
+    Schema::compile(&schema).is_ok_and(|schema| schema.check(&Value::from(value)).is_ok())
+}

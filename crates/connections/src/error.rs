@@ -1,0 +1,58 @@
+//! What can go wrong with connections.
+
+use catalog::CatalogError;
+use egress::EgressError;
+use kernel::slug::SlugError;
+use store::StoreError;
+
+/// A failure of the connections.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    #[error("Connection not found")]
+    NotFound,
+    #[error("Connection slug {0}")]
+    Slug(#[from] SlugError),
+    #[error("A resource with slug '{slug}' already exists in this project.")]
+    Taken { provider: String, integration: String, slug: String },
+    #[error("Integration '{0}' not found")]
+    UnknownIntegration(String),
+    #[error("The '{integration}' integration has no auth scheme '{scheme}'. It has: {known}.")]
+    UnknownScheme { integration: String, scheme: String, known: String },
+    #[error("{0}")]
+    NoApp(String),
+    #[error("{0}")]
+    Field(String),
+    #[error("{integration} refused the credential: {reason}")]
+    Refused { integration: String, reason: String },
+    #[error("Connection is inactive or revoked: {0}")]
+    Inactive(String),
+    #[error("Connection credentials not established: {slug} - Please refresh the connection.{reason}")]
+    NotValid { slug: String, reason: String },
+    #[error("The link is not valid any more. Ask for a new one.")]
+    BadAttempt,
+    #[error("{0}")]
+    Denied(String),
+    #[error("{integration}: {message}")]
+    Upstream { integration: String, message: String },
+    #[error("{integration} failed with status {status}")]
+    UpstreamServer { integration: String, status: u16 },
+    #[error("{integration}: {error}")]
+    Unreachable { integration: String, error: EgressError },
+    #[error("the stored credential does not open: {0}")]
+    Sealed(#[from] kernel::seal::SealError),
+    #[error("interrupted: {0}")]
+    Interrupted(String),
+    #[error(transparent)]
+    Catalog(CatalogError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<CatalogError> for ConnectionError {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::UnknownIntegration(key) => Self::UnknownIntegration(key),
+            other => Self::Catalog(other),
+        }
+    }
+}

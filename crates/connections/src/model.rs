@@ -1,0 +1,49 @@
+//! One connection, as the rest of the house sees it: without its secrets.
+
+use kernel::{AppId, ConnectionId, ProjectId, Timestamp};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// A connected account, or one that waits to be.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    pub id: ConnectionId,
+    pub project: ProjectId,
+    pub slug: String,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub provider: String,
+    pub integration: String,
+    pub tags: Option<Value>,
+    pub meta: Option<Value>,
+    pub is_active: bool,
+    pub is_valid: bool,
+    /// The name of the scheme in the catalog.
+    pub auth_scheme: Option<String>,
+    /// Whose account it is: `{id, label}`.
+    pub account: Option<Value>,
+    /// Why it is not valid.
+    pub reason: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub created_by: Option<Uuid>,
+    pub updated_by: Option<Uuid>,
+    /// OAuth scopes that were asked for in place of the usual ones.
+    pub(crate) scopes: Option<Vec<String>>,
+    pub(crate) app: Option<AppId>,
+    pub(crate) credentials: Option<Vec<u8>>,
+    pub(crate) refresh_at: Option<Timestamp>,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) generation: i64,
+}
+
+impl Connection {
+    pub fn is_no_auth(&self) -> bool {
+        self.auth_scheme.as_deref() == Some("none")
+    }
+
+    /// Whether calls can be made through it.
+    pub fn is_usable(&self) -> bool {
+        self.is_active && self.is_valid && (self.is_no_auth() || self.credentials.is_some())
+    }
+}

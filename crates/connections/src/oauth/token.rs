@@ -1,0 +1,202 @@
+//! Token requests and their replies, quirks included.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use catalog::auth::{ClientAuth, TokenBody};
+use egress::{Egress, EgressError, Request, Response};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method};
+use serde_json::{Map, Value};
+use url::Url;
+use url::form_urlencoded;
+
+use super::Client;
+
+/// How long a token request may take; the lease on a refresh is longer.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(15);
+const MAX_REPLY: usize = 64 << 10;
+
+/// How a reply is to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    pub(crate) root: Option<&'a str>,
+    pub(crate) lifetime: Option<u64>,
+    pub(crate) keep: &'a BTreeMap<String, String>,
+}
+
+/// Tokens as they came.
+#[derive(Clone)]
+pub(crate) struct Tokens {
+    pub(crate) access_token: String,
+    pub(crate) refresh_token: Option<String>,
+    pub(crate) lifetime: Option<u64>,
+    pub(crate) kept: Vec<(String, String)>,
+}
+
+/// Why there are no tokens.
+#[derive(Debug)]
+pub(crate) enum TokenError {
+    /// The grant is gone for good.
+    Gone(String),
+    /// The provider says no for another reason, such as a wrong client secret.
+    Refused(String),
+    /// The provider failed.
+    Server(u16),
+    Unreachable(EgressError),
+    /// The reply makes no sense.
+    Malformed,
+}
+
+/// Asks for tokens.
+pub(crate) async fn request(
+    egress: &Egress,
+    endpoint: &str,
+    client: &Client,
+    params: &[(&str, &str)],
+    reading: Reading<'_>,
+) -> Result<Tokens, TokenError> {
+    let url: Url = endpoint.parse().map_err(|_| TokenError::Malformed)?;
+    let response = egress.send(build(url, client, params)).await.map_err(TokenError::Unreachable)?;
+    read(&response, reading)
+}
+
+fn build(url: Url, client: &Client, params: &[(&str, &str)]) -> Request {
+    let mut pairs: Vec<(&str, &str)> = params.to_vec();
+    let mut request = Request::new(Method::POST, url).timeout(TIMEOUT).max_response(MAX_REPLY);
+    request.headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    match client.auth {
+        ClientAuth::Body => {
+            pairs.push(("client_id", &client.id));
+            if !client.secret.is_empty() {
+                pairs.push(("client_secret", &client.secret));
+            }
+        }
+        ClientAuth::Basic => {
+            let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            let pair = STANDARD.encode(format!("{}:{}", encode(&client.id), encode(&client.secret)));
+            if let Ok(mut value) = HeaderValue::from_str(&format!("Basic {pair}")) {
+                value.set_sensitive(true);
+                request.headers.insert(AUTHORIZATION, value);
+            }
+        }
+    }
+    match client.body {
+        TokenBody::Form => {
+            request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+            request.body(form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish())
+        }
+        TokenBody::Json => {
+            request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let map: Map<String, Value> = pairs.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+            request.body(Value::Object(map).to_string())
+        }
+    }
+}
+
+fn read(response: &Response, reading: Reading<'_>) -> Result<Tokens, TokenError> {
+    let status = response.status.as_u16();
+    let reply = parse(&response.body);
+    if let Some(error) = reply.as_ref().and_then(refusal) {
+        return Err(error);
+    }
+    match (status, reply) {
+        (200..=299, Some(reply)) => tokens(&reply, reading).ok_or(TokenError::Malformed),
+        (200..=299, None) => Err(TokenError::Malformed),
+        (500.., _) => Err(TokenError::Server(status)),
+        _ => Err(TokenError::Refused(format!("the token endpoint answered {status}"))),
+    }
+}
+
+/// JSON, or the form encoding that some providers still answer with.
+fn parse(body: &[u8]) -> Option<Value> {
+    if let Ok(value) = serde_json::from_slice::<Value>(body) {
+        return value.is_object().then_some(value);
+    }
+    let text = std::str::from_utf8(body).ok()?;
+    let pairs: Map<String, Value> =
+        form_urlencoded::parse(text.trim().as_bytes()).map(|(k, v)| (k.into_owned(), Value::from(v.into_owned()))).collect();
+    (pairs.contains_key("access_token") || pairs.contains_key("error")).then_some(Value::Object(pairs))
+}
+
+fn refusal(reply: &Value) -> Option<TokenError> {
+    let error = reply.get("error").filter(|error| !error.is_null() && *error != false)?;
+    let code = error.as_str().or_else(|| error.get("message").and_then(Value::as_str)).unwrap_or("refused");
+    let description = reply.get("error_description").or_else(|| reply.get("message")).and_then(Value::as_str).unwrap_or_default();
+    let text: String = if description.is_empty() { code.to_owned() } else { format!("{code}: {description}") };
+    let text = text.chars().filter(|c| !c.is_control()).take(300).collect();
+    let gone = matches!(
+        code,
+        "invalid_grant" | "bad_refresh_token" | "invalid_refresh_token" | "token_revoked" | "token_expired" | "expired_token"
+    );
+    Some(if gone { TokenError::Gone(text) } else { TokenError::Refused(text) })
+}
+
+fn tokens(reply: &Value, reading: Reading<'_>) -> Option<Tokens> {
+    let root = reading.root.map_or(Some(reply), |pointer| reply.pointer(pointer))?;
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+    let seconds = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    let lifetime = root.get("expires_in").or_else(|| reply.get("expires_in")).and_then(seconds).filter(|lifetime| *lifetime > 0);
+    let kept = reading.keep.iter().filter_map(|(name, pointer)| Some((name.clone(), plain(reply.pointer(pointer)?)?))).collect();
+    Some(Tokens {
+        access_token: text(root, "access_token")?,
+        refresh_token: text(root, "refresh_token").or_else(|| text(reply, "refresh_token")),
+        lifetime: lifetime.or(reading.lifetime),
+        kept,
+    })
+}
+
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, StatusCode};
+
+    use super::*;
+
+    fn reply(status: u16, body: &str, reading: Reading<'_>) -> Result<Tokens, TokenError> {
+        let response = Response {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::new(),
+            body: body.to_owned().into(),
+            truncated: false,
+            url: "https://example.com/token".parse().unwrap(),
+        };
+        read(&response, reading)
+    }
+
+    #[test]
+    fn replies_are_read_with_their_quirks() {
+        let none = BTreeMap::new();
+        let plain = Reading { root: None, lifetime: Some(7200), keep: &none };
+        let tokens = reply(200, r#"{"access_token": "a", "expires_in": "60", "refresh_token": "r"}"#, plain).unwrap();
+        assert_eq!((tokens.access_token.as_str(), tokens.refresh_token.as_deref(), tokens.lifetime), ("a", Some("r"), Some(60)));
+        let tokens = reply(200, "access_token=a&scope=repo&token_type=bearer", plain).unwrap();
+        assert_eq!((tokens.access_token.as_str(), tokens.lifetime), ("a", Some(7200)));
+        let keep = BTreeMap::from([("team".to_owned(), "/team/id".to_owned())]);
+        let nested = Reading { root: Some("/authed_user"), lifetime: None, keep: &keep };
+        let tokens = reply(200, r#"{"ok": true, "team": {"id": "T1"}, "authed_user": {"access_token": "u"}}"#, nested).unwrap();
+        assert_eq!((tokens.access_token.as_str(), tokens.kept), ("u", vec![("team".to_owned(), "T1".to_owned())]));
+    }
+
+    #[test]
+    fn refusals_are_told_apart() {
+        let none = BTreeMap::new();
+        let plain = Reading { root: None, lifetime: None, keep: &none };
+        assert!(matches!(reply(400, r#"{"error": "invalid_grant"}"#, plain), Err(TokenError::Gone(_))));
+        assert!(matches!(reply(200, r#"{"error": "bad_verification_code"}"#, plain), Err(TokenError::Refused(_))));
+        assert!(matches!(reply(401, r#"{"error": "invalid_client"}"#, plain), Err(TokenError::Refused(_))));
+        assert!(matches!(reply(503, "<html>", plain), Err(TokenError::Server(503))));
+        assert!(matches!(reply(200, "<html>", plain), Err(TokenError::Malformed)));
+        assert!(matches!(reply(200, r#"{"token": 1}"#, plain), Err(TokenError::Malformed)));
+        assert!(matches!(reply(404, "no", plain), Err(TokenError::Refused(_))));
+    }
+}

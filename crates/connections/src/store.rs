@@ -1,0 +1,283 @@
+//! The queries over connections. Every one names the project.
+
+use catalog::auth::Fields;
+use kernel::seal::{Place, SealError, Sealer};
+use kernel::{ConnectionId, ProjectId, Timestamp};
+use serde_json::{Map, Value};
+use store::{Db, Row, StoreError, args};
+use uuid::Uuid;
+
+use crate::Connection;
+
+const TABLE: &str = "gateway_connections";
+
+macro_rules! columns {
+    () => {
+        "project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, account, \
+         reason, app_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
+    };
+}
+
+fn read(row: &Row) -> Result<Connection, StoreError> {
+    Ok(Connection {
+        id: row.get("id")?,
+        project: row.get("project_id")?,
+        slug: row.get("slug")?,
+        name: row.get("name")?,
+        description: row.get("description")?,
+        provider: row.get("provider_key")?,
+        integration: row.get("integration_key")?,
+        tags: row.get("tags")?,
+        meta: row.get("meta")?,
+        is_active: row.get("is_active")?,
+        is_valid: row.get("is_valid")?,
+        auth_scheme: row.get("auth_scheme")?,
+        scopes: row.get::<Option<Value>>("scopes")?.and_then(|scopes| serde_json::from_value(scopes).ok()),
+        account: row.get("account")?,
+        reason: row.get("reason")?,
+        app: row.get("app_id")?,
+        credentials: row.get("credentials")?,
+        refresh_at: row.get("refresh_at")?,
+        expires_at: row.get("expires_at")?,
+        generation: row.get("generation")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+        created_by: row.get("created_by_id")?,
+        updated_by: row.get("updated_by_id")?,
+    })
+}
+
+pub(crate) async fn by_id(db: &Db, project: ProjectId, id: ConnectionId) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!("select ", columns!(), " from gateway_connections where project_id = $1 and id = $2");
+    db.optional(sql, args![project, id]).await?.as_ref().map(read).transpose()
+}
+
+pub(crate) async fn by_slug(
+    db: &Db,
+    project: ProjectId,
+    provider: &str,
+    integration: &str,
+    slug: &str,
+) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!(
+        "select ",
+        columns!(),
+        " from gateway_connections where project_id = $1 and provider_key = $2 and integration_key = $3 and slug = $4"
+    );
+    db.optional(sql, args![project, provider, integration, slug]).await?.as_ref().map(read).transpose()
+}
+
+/// Active rows, newest first.
+pub(crate) async fn query(
+    db: &Db,
+    project: ProjectId,
+    provider: Option<&str>,
+    integration: Option<&str>,
+) -> Result<Vec<Connection>, StoreError> {
+    let sql = concat!(
+        "select ",
+        columns!(),
+        " from gateway_connections where project_id = $1 and is_active and ($2 is null or provider_key = $2) \
+         and ($3 is null or integration_key = $3) order by created_at desc, id desc"
+    );
+    db.all(sql, args![project, provider, integration]).await?.iter().map(read).collect()
+}
+
+pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&StoredAttempt>) -> Result<(), StoreError> {
+    let sql = "insert into gateway_connections (project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, \
+               is_valid, auth_scheme, account, app_id, credentials, refresh_at, expires_at, generation, attempt, attempt_until, attempt_data, \
+               created_at, updated_at, created_by_id, scopes) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)";
+    db.execute(
+        sql,
+        args![
+            connection.project,
+            connection.id,
+            connection.slug.as_str(),
+            connection.name.as_deref(),
+            connection.description.as_deref(),
+            connection.provider.as_str(),
+            connection.integration.as_str(),
+            connection.tags.as_ref(),
+            connection.meta.as_ref(),
+            connection.is_active,
+            connection.is_valid,
+            connection.auth_scheme.as_deref(),
+            connection.account.as_ref(),
+            connection.app,
+            connection.credentials.clone(),
+            connection.refresh_at,
+            connection.expires_at,
+            connection.generation,
+            attempt.map(|attempt| attempt.nonce.as_str()),
+            attempt.map(|attempt| attempt.until),
+            attempt.map(|attempt| attempt.sealed.clone()),
+            connection.created_at,
+            connection.updated_at,
+            connection.created_by,
+            connection.scopes.as_ref().map(|scopes| Value::from(scopes.clone())).as_ref()
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+/// An attempt to connect, as it is stored: its secrets sealed.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredAttempt {
+    pub(crate) nonce: String,
+    pub(crate) until: Timestamp,
+    pub(crate) sealed: Vec<u8>,
+}
+
+/// Puts a new attempt in place of an older one; the credential stays as it is.
+pub(crate) async fn set_attempt(db: &Db, project: ProjectId, id: ConnectionId, attempt: &StoredAttempt) -> Result<bool, StoreError> {
+    let sql = "update gateway_connections set attempt = $3, attempt_until = $4, attempt_data = $5 where project_id = $1 and id = $2";
+    Ok(db.execute(sql, args![project, id, attempt.nonce.as_str(), attempt.until, attempt.sealed.clone()]).await? == 1)
+}
+
+/// The sealed part of an attempt that is still open.
+pub(crate) async fn open_attempt(
+    db: &Db,
+    project: ProjectId,
+    id: ConnectionId,
+    nonce: &str,
+    now: Timestamp,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let sql = "select attempt_data from gateway_connections where project_id = $1 and id = $2 and attempt = $3 and attempt_until > $4 and is_active";
+    let row = db.optional(sql, args![project, id, nonce, now]).await?;
+    Ok(row.map(|row| row.get::<Option<Vec<u8>>>("attempt_data")).transpose()?.flatten())
+}
+
+/// Uses an attempt up. Of two that try, one succeeds.
+pub(crate) async fn take_attempt(db: &Db, project: ProjectId, id: ConnectionId, nonce: &str) -> Result<bool, StoreError> {
+    let sql = "update gateway_connections set attempt = null, attempt_until = null, attempt_data = null \
+               where project_id = $1 and id = $2 and attempt = $3";
+    Ok(db.execute(sql, args![project, id, nonce]).await? == 1)
+}
+
+/// A proven credential with all that is known about it.
+#[derive(Debug)]
+pub(crate) struct Grant<'a> {
+    pub(crate) scheme: &'a str,
+    pub(crate) app: Option<kernel::AppId>,
+    pub(crate) sealed: Vec<u8>,
+    pub(crate) refresh_at: Option<Timestamp>,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) account: Option<&'a Value>,
+}
+
+/// Replaces the credential and makes the connection valid.
+pub(crate) async fn set_grant(
+    db: &Db,
+    project: ProjectId,
+    id: ConnectionId,
+    grant: &Grant<'_>,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "update gateway_connections set is_active = true, is_valid = true, reason = null, auth_scheme = $3, app_id = $4, credentials = $5, \
+               refresh_at = $6, expires_at = $7, account = coalesce($8, account), generation = generation + 1, lease = null, lease_until = null, \
+               updated_at = $9 where project_id = $1 and id = $2";
+    let changed = db
+        .execute(
+            sql,
+            args![project, id, grant.scheme, grant.app, grant.sealed.clone(), grant.refresh_at, grant.expires_at, grant.account, now],
+        )
+        .await?;
+    Ok(changed == 1)
+}
+
+/// Takes the right to refresh, unless somebody else has it or has already done it.
+pub(crate) async fn take_lease(
+    db: &Db,
+    connection: &Connection,
+    lease: Uuid,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "update gateway_connections set lease = $4, lease_until = $5 where project_id = $1 and id = $2 and generation = $3 \
+               and (lease_until is null or lease_until < $6)";
+    Ok(db.execute(sql, args![connection.project, connection.id, connection.generation, lease, until, now]).await? == 1)
+}
+
+/// Keeps the tokens of a refresh, if the lease is still ours.
+pub(crate) async fn finish_refresh(
+    db: &Db,
+    connection: &Connection,
+    lease: Uuid,
+    grant: &Grant<'_>,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "update gateway_connections set credentials = $4, refresh_at = $5, expires_at = $6, generation = generation + 1, lease = null, \
+               lease_until = null, updated_at = $7 where project_id = $1 and id = $2 and lease = $3 and is_valid";
+    let args = args![connection.project, connection.id, lease, grant.sealed.clone(), grant.refresh_at, grant.expires_at, now];
+    Ok(db.execute(sql, args).await? == 1)
+}
+
+pub(crate) async fn drop_lease(db: &Db, connection: &Connection, lease: Uuid) -> Result<(), StoreError> {
+    let sql = "update gateway_connections set lease = null, lease_until = null where project_id = $1 and id = $2 and lease = $3";
+    db.execute(sql, args![connection.project, connection.id, lease]).await?;
+    Ok(())
+}
+
+/// Marks a connection as not valid, with a reason for people, unless it changed meanwhile.
+pub(crate) async fn invalidate(db: &Db, connection: &Connection, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+    let sql = "update gateway_connections set is_valid = false, reason = $4, generation = generation + 1, lease = null, lease_until = null, \
+               updated_at = $5 where project_id = $1 and id = $2 and generation = $3";
+    db.execute(sql, args![connection.project, connection.id, connection.generation, reason, now]).await?;
+    Ok(())
+}
+
+/// Revokes: not valid, no credential, no open attempt.
+pub(crate) async fn revoke(
+    db: &Db,
+    project: ProjectId,
+    id: ConnectionId,
+    by: Uuid,
+    now: Timestamp,
+) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!(
+        "update gateway_connections set is_valid = false, reason = 'revoked', credentials = null, refresh_at = null, expires_at = null, \
+         attempt = null, attempt_until = null, attempt_data = null, lease = null, lease_until = null, generation = generation + 1, \
+         updated_at = $3, updated_by_id = $4 where project_id = $1 and id = $2 returning ",
+        columns!()
+    );
+    db.returning(sql, args![project, id, now, by]).await?.as_ref().map(read).transpose()
+}
+
+/// Makes a connection that needs no credential usable again.
+pub(crate) async fn revalidate(db: &Db, project: ProjectId, id: ConnectionId, now: Timestamp) -> Result<(), StoreError> {
+    let sql =
+        "update gateway_connections set is_valid = true, reason = null, updated_at = $3 where project_id = $1 and id = $2 and not is_valid";
+    db.execute(sql, args![project, id, now]).await?;
+    Ok(())
+}
+
+/// Keeps why an attempt failed, for a connection that has nothing better.
+pub(crate) async fn note_failure(db: &Db, project: ProjectId, id: ConnectionId, reason: &str) -> Result<(), StoreError> {
+    let sql = "update gateway_connections set reason = $3 where project_id = $1 and id = $2 and not is_valid";
+    db.execute(sql, args![project, id, reason]).await?;
+    Ok(())
+}
+
+pub(crate) async fn delete(db: &Db, project: ProjectId, id: ConnectionId) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!("delete from gateway_connections where project_id = $1 and id = $2 returning ", columns!());
+    db.returning(sql, args![project, id]).await?.as_ref().map(read).transpose()
+}
+
+/// Seals the fields of a connection.
+pub(crate) fn seal_fields(sealer: &Sealer, id: ConnectionId, fields: &Fields) -> Vec<u8> {
+    let map: Map<String, Value> = fields.expose().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+    sealer.seal(Value::Object(map).to_string().as_bytes(), place(id, "credentials"))
+}
+
+/// Opens the fields of a connection.
+pub(crate) fn open_fields(sealer: &Sealer, id: ConnectionId, sealed: &[u8]) -> Result<Fields, SealError> {
+    let plain = sealer.open(sealed, place(id, "credentials"))?;
+    let map: Map<String, Value> = serde_json::from_slice(&plain).map_err(|_| SealError::Damaged)?;
+    Ok(map.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect())
+}
+
+pub(crate) fn place(id: ConnectionId, column: &'static str) -> Place<'static> {
+    Place { table: TABLE, column, row: id.uuid() }
+}

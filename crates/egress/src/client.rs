@@ -1,0 +1,205 @@
+//! The client: one connection pool behind the guard.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::Method;
+use http::header::{self, HeaderName};
+use jiff::Timestamp;
+use rustls::crypto::{CryptoProvider, ring};
+use tokio::time::{Instant, sleep, timeout_at};
+use url::Url;
+
+use crate::limit::Limits;
+use crate::resolver::Resolver;
+use crate::retry::Outcome;
+use crate::{Allow, EgressError, RateLimit, Redacted, Request, Response, Retry};
+use crate::{guard, redirect, retry};
+
+const LONGEST_CALL: Duration = Duration::from_hours(1);
+
+/// These describe the connection, which is ours; a caller who set them could confuse the framing of a shared one.
+const OURS: [HeaderName; 9] = [
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::EXPECT,
+    header::HOST,
+    HeaderName::from_static("keep-alive"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// How the client is set up.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub allow: Allow,
+    pub connect_timeout: Duration,
+    pub user_agent: String,
+    /// The most bytes of a body to read where the request does not say.
+    pub max_response: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            allow: Allow::default(),
+            connect_timeout: Duration::from_secs(10),
+            user_agent: concat!("toolyard/", env!("CARGO_PKG_VERSION")).to_owned(),
+            max_response: 8 * 1024 * 1024,
+        }
+    }
+}
+
+/// The way out: sends requests to public hosts and to those on the allow-list; clones share one pool.
+#[derive(Clone, Debug)]
+pub struct Egress {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    client: reqwest::Client,
+    allow: Arc<Allow>,
+    limits: Limits,
+    max_response: usize,
+}
+
+impl Egress {
+    /// Builds the client, and installs ring as the process's TLS provider if there is none yet.
+    pub fn new(config: Config) -> Result<Self, EgressError> {
+        if CryptoProvider::get_default().is_none() {
+            // An error here means that another thread was first, which is as good.
+            let _ = ring::default_provider().install_default();
+        }
+        let allow = Arc::new(config.allow);
+        let client = reqwest::Client::builder()
+            .user_agent(config.user_agent)
+            .connect_timeout(config.connect_timeout)
+            .dns_resolver(Resolver { allow: Arc::clone(&allow) })
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .build()
+            .map_err(|error| EgressError::setup(&error))?;
+        let shared = Shared { client, allow, limits: Limits::default(), max_response: config.max_response };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Whether a URL may be called, as far as can be told without looking up its name.
+    pub fn check_url(&self, url: &Url) -> Result<(), EgressError> {
+        guard::check(&self.shared.allow, url)
+    }
+
+    /// Sends a request and reads the answer; any status is an answer.
+    pub async fn send(&self, request: Request) -> Result<Response, EgressError> {
+        let after = request.timeout.min(LONGEST_CALL);
+        let deadline = Instant::now() + after;
+        let answer = timeout_at(deadline, self.run(request, deadline)).await;
+        answer.unwrap_or(Err(EgressError::Timeout { after }))
+    }
+
+    async fn run(&self, mut request: Request, deadline: Instant) -> Result<Response, EgressError> {
+        self.check_url(&request.url)?;
+        for name in OURS {
+            request.headers.remove(name);
+        }
+        if let Some(limit) = &request.limit {
+            self.wait_for_slot(limit, deadline).await?;
+        }
+        let (mut retries, mut hops) = (0, 0);
+        loop {
+            let answer = self.exchange(&request).await;
+            if let Some(pause) = pause(&request, &answer, retries, deadline) {
+                retries += 1;
+                sleep(pause).await;
+                continue;
+            }
+            let response = answer?;
+            let Some(to) = redirect::target(&request, &response, hops)? else { return Ok(response) };
+            self.check_url(&to)?;
+            redirect::follow(&mut request, response.status, to);
+            hops += 1;
+        }
+    }
+
+    async fn wait_for_slot(&self, limit: &RateLimit, deadline: Instant) -> Result<(), EgressError> {
+        let now = Instant::now();
+        let wait = self.shared.limits.take(limit, now, deadline.saturating_duration_since(now));
+        let wait = wait.map_err(|retry_after| EgressError::RateLimited { retry_after })?;
+        if !wait.is_zero() {
+            sleep(wait).await;
+        }
+        Ok(())
+    }
+
+    async fn exchange(&self, request: &Request) -> Result<Response, EgressError> {
+        let started = Instant::now();
+        let answer = self.fetch(request).await.map_err(|error| EgressError::sending(&error, &request.url));
+        let (method, url, elapsed) = (&request.method, Redacted(&request.url), started.elapsed());
+        match &answer {
+            Ok(response) => tracing::debug!(%method, %url, status = response.status.as_u16(), ?elapsed, "answered"),
+            Err(error) => tracing::debug!(%method, %url, error = error.code(), ?elapsed, "failed"),
+        }
+        answer
+    }
+
+    async fn fetch(&self, request: &Request) -> Result<Response, reqwest::Error> {
+        let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
+        *outgoing.headers_mut() = request.headers.clone();
+        // An empty body still says its length where one is expected; some servers answer 411 otherwise.
+        if !request.body.is_empty() || matches!(request.method, Method::POST | Method::PUT | Method::PATCH) {
+            *outgoing.body_mut() = Some(request.body.clone().into());
+        }
+        let mut incoming = self.shared.client.execute(outgoing).await?;
+        let headers = std::mem::take(incoming.headers_mut());
+        let cap = request.max_response.unwrap_or(self.shared.max_response);
+        let status = incoming.status();
+        let (body, truncated) = read(incoming, cap).await?;
+        Ok(Response { status, headers, body, truncated, url: request.url.clone() })
+    }
+}
+
+fn pause(request: &Request, answer: &Result<Response, EgressError>, retries: u32, deadline: Instant) -> Option<Duration> {
+    if request.retry == Retry::Never {
+        return None;
+    }
+    let left = deadline.saturating_duration_since(Instant::now());
+    let chance = getrandom::u32().unwrap_or_default();
+    retry::pause(&request.method, Outcome::of(answer, Timestamp::now()), retries, left, chance)
+}
+
+/// Reads a body up to the cap and says whether there was more.
+async fn read(mut incoming: reqwest::Response, cap: usize) -> Result<(Bytes, bool), reqwest::Error> {
+    let expected = incoming.content_length().and_then(|length| usize::try_from(length).ok());
+    let mut body = BytesMut::with_capacity(expected.unwrap_or_default().min(cap));
+    while let Some(chunk) = incoming.chunk().await? {
+        let room = cap - body.len();
+        if chunk.len() > room {
+            body.extend_from_slice(&chunk[..room]);
+            return Ok((body.freeze(), true));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok((body.freeze(), false))
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_that_only_the_resolver_refuses_is_blocked() {
+        let egress = Egress::new(Config::default()).unwrap();
+        // `exchange` skips the check of the URL, as a public name with a private address would pass it.
+        let request = Request::new(Method::GET, "https://localhost/secret".parse().unwrap());
+        let blocked = EgressError::Blocked { host: "localhost".to_owned(), reason: "loopback address" };
+        assert_eq!(egress.exchange(&request).await.unwrap_err(), blocked);
+    }
+}

@@ -1,0 +1,126 @@
+//! Why a call did not get an answer, in words that are safe to show.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use rustls::CertificateError;
+use rustls::pki_types::InvalidDnsNameError;
+use url::Url;
+
+use crate::resolver::Refused;
+
+/// A call that got no answer; no variant holds more of the URL than its host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EgressError {
+    #[error("`{host}` is blocked: {reason}; use a public host, or ask the operator to put it on the allow-list")]
+    Blocked { host: String, reason: &'static str },
+    #[error("`{host}` must be called with `https`; plain `http` is only for hosts on the operator's allow-list")]
+    PlainHttp { host: String },
+    #[error("the URL cannot be called: {reason}; correct it and try again")]
+    BadUrl { reason: &'static str },
+    #[error("`{entry}` is not an allow-list entry; write a host, `host:port`, `*.suffix`, an address or a CIDR range")]
+    BadAllow { entry: String },
+    #[error("`{host}` was not found; check the name, then the DNS of this server")]
+    Dns { host: String },
+    #[error("`{host}` could not be reached ({kind}); nothing was sent, so try again later")]
+    Connect { host: String, kind: io::ErrorKind },
+    #[error("no secure connection to `{host}`: {reason}; check its certificate and the URL")]
+    Tls { host: String, reason: &'static str },
+    #[error("the connection to `{host}` broke before the whole answer arrived; check whether the call took effect before repeating it")]
+    Io { host: String },
+    #[error("no whole answer within {after:?}; allow more time, or check whether the call took effect and repeat it")]
+    Timeout { after: Duration },
+    #[error("more than {limit} redirects, the last to `{host}`; call the final URL directly")]
+    TooManyRedirects { host: String, limit: u8 },
+    #[error("`{from}` redirects from `https` to plain `http`; call an `https` URL that does not")]
+    Downgrade { from: String },
+    #[error("too many calls at once; nothing was sent, try again in {} s", retry_after.as_secs() + 1)]
+    RateLimited { retry_after: Duration },
+    #[error("the HTTP client did not start ({reason}); install the system's CA certificates and check the user agent")]
+    Setup { reason: String },
+}
+
+impl EgressError {
+    /// The stable name of this kind of failure.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Blocked { .. } => "egress_blocked",
+            Self::PlainHttp { .. } => "egress_plain_http",
+            Self::BadUrl { .. } => "egress_bad_url",
+            Self::BadAllow { .. } => "egress_bad_allow",
+            Self::Dns { .. } => "egress_dns",
+            Self::Connect { .. } => "egress_connect",
+            Self::Tls { .. } => "egress_tls",
+            Self::Io { .. } => "egress_io",
+            Self::Timeout { .. } => "egress_timeout",
+            Self::TooManyRedirects { .. } => "egress_too_many_redirects",
+            Self::Downgrade { .. } => "egress_downgrade",
+            Self::RateLimited { .. } => "egress_rate_limited",
+            Self::Setup { .. } => "egress_setup",
+        }
+    }
+
+    /// Sorts a failure of the HTTP client; its own text is dropped because it may quote the URL or the peer.
+    pub(crate) fn sending(error: &reqwest::Error, url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        if error.is_builder() {
+            return Self::BadUrl { reason: "the HTTP client does not accept it" };
+        }
+        if !error.is_connect() {
+            return Self::Io { host };
+        }
+        if let Some(Refused(reason)) = cause(error) {
+            return Self::Blocked { host, reason };
+        }
+        if error.is_dns() {
+            return Self::Dns { host };
+        }
+        if cause::<InvalidDnsNameError>(error).is_some() {
+            return Self::BadUrl { reason: "its host is not a DNS name" };
+        }
+        if let Some(error) = cause(error) {
+            return Self::Tls { host, reason: tls_reason(error) };
+        }
+        let kind = if error.is_timeout() {
+            io::ErrorKind::TimedOut
+        } else {
+            cause::<io::Error>(error).map_or(io::ErrorKind::Other, io::Error::kind)
+        };
+        Self::Connect { host, kind }
+    }
+
+    /// Explains why the client could not be built; no URL is involved yet.
+    pub(crate) fn setup(error: &reqwest::Error) -> Self {
+        let root = chain(error).last().map(ToString::to_string);
+        Self::Setup { reason: root.unwrap_or_else(|| error.to_string()) }
+    }
+}
+
+fn tls_reason(error: &rustls::Error) -> &'static str {
+    use CertificateError as Certificate;
+    match error {
+        rustls::Error::InvalidCertificate(certificate) => match certificate {
+            Certificate::Expired | Certificate::ExpiredContext { .. } => "its certificate has expired",
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => "its certificate is not valid yet",
+            Certificate::UnknownIssuer => "its certificate is from an unknown authority",
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => "its certificate is for another name",
+            Certificate::Revoked => "its certificate was revoked",
+            _ => "its certificate is not valid",
+        },
+        rustls::Error::InvalidMessage(_) => "it does not speak TLS on this port",
+        _ => "the TLS handshake failed",
+    }
+}
+
+fn cause<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
+    chain(error).find_map(|error| error.downcast_ref())
+}
+
+fn chain<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&error| {
+        // `io::Error::source` skips the error it wraps, and TLS errors travel wrapped.
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        wrapped.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
+    })
+}

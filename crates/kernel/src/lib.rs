@@ -1,0 +1,19 @@
+//! The words that every room shares: ids, slugs, call refs, scope and permissions, the clock, sealing, templates and schema checks.
+//! Pure values and functions; it must never know a database, a socket or a file.
+
+pub mod access;
+pub mod call_ref;
+pub mod id;
+pub mod key;
+pub mod schema;
+pub mod seal;
+pub mod signed;
+pub mod slug;
+pub mod template;
+pub mod time;
+
+pub use access::{Permission, PermissionSet, Role, Scope};
+pub use call_ref::CallRef;
+pub use id::{AppId, CallId, ConnectionId, Id, KeyId, ProjectId, UserId};
+pub use slug::Slug;
+pub use time::{Clock, Timestamp};

@@ -1,0 +1,97 @@
+//! JSON Schema checks. The only module that names the validator.
+
+use std::fmt;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+/// How many violations are reported at once.
+const MAX_VIOLATIONS: usize = 8;
+
+/// A compiled JSON Schema.
+pub struct Schema(Validator);
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Schema")
+    }
+}
+
+/// A document that is not a JSON Schema.
+#[derive(Debug, thiserror::Error)]
+#[error("not a valid JSON Schema: {0}")]
+pub struct SchemaError(String);
+
+/// One place where a value breaks its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON Pointer into the value; empty for the value itself.
+    pub path: String,
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "`{}`: {}", self.path, self.message) }
+    }
+}
+
+impl Schema {
+    /// Compiles a schema. References to other documents are refused: nothing here reads files or the network.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        jsonschema::options().should_validate_formats(false).build(schema).map(Self).map_err(|error| SchemaError(error.to_string()))
+    }
+
+    /// Checks a value; the violations are in document order and never repeat the whole value.
+    pub fn check(&self, value: &Value) -> Result<(), Vec<Violation>> {
+        if self.0.is_valid(value) {
+            return Ok(());
+        }
+        Err(self
+            .0
+            .iter_errors(value)
+            .take(MAX_VIOLATIONS)
+            .map(|error| Violation { path: error.instance_path().to_string(), message: shorten(error.masked().to_string()) })
+            .collect())
+    }
+}
+
+fn shorten(mut message: String) -> String {
+    const MAX: usize = 300;
+    if message.len() > MAX {
+        let end = (0..=MAX).rev().find(|&end| message.is_char_boundary(end)).unwrap_or(0);
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn violations_name_their_place() {
+        let schema = Schema::compile(&json!({
+            "type": "object",
+            "properties": {"title": {}, "labels": {"type": "array", "items": {"type": "string"}}},
+            "required": ["title"],
+            "additionalProperties": false
+        }))
+        .unwrap();
+        assert_eq!(schema.check(&json!({"title": "x"})), Ok(()));
+        let violations = schema.check(&json!({"labels": ["a", 7], "more": 1})).unwrap_err();
+        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        assert!(texts.iter().any(|text| text.starts_with("`/labels/1`")), "{texts:?}");
+        assert!(texts.iter().any(|text| text.contains("\"title\"")), "{texts:?}");
+        assert!(texts.iter().any(|text| text.contains("more")), "{texts:?}");
+    }
+
+    #[test]
+    fn a_schema_that_reaches_outside_is_refused() {
+        assert!(Schema::compile(&json!({"$ref": "https://example.com/schema.json"})).is_err());
+        assert!(Schema::compile(&json!({"type": "nonsense"})).is_err());
+    }
+}

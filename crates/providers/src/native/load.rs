@@ -1,0 +1,184 @@
+//! From manifests to integrations that can be listed and services that can be called.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use catalog::{Action, Draft, Event, Integration, RateLimit};
+use http::Method;
+use rust_embed::RustEmbed;
+use serde_json::{Map, json};
+
+use super::KEY;
+use super::manifest::{ActionSpec, EventSpec, Failure, Line, Manifest, Pagination, Param, check, input_schema, output_schema};
+use super::operation::{Operation, Parts};
+
+#[derive(RustEmbed)]
+#[folder = "../../integrations"]
+struct Files;
+
+/// A manifest that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {message}")]
+pub struct LoadError {
+    pub file: String,
+    pub message: String,
+}
+
+/// What is needed to call one integration.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) base_url: String,
+    pub(super) account: Option<AccountCall>,
+    pub(super) failure: Option<Failure>,
+    pub(super) calls: HashMap<String, Call>,
+}
+
+/// One action's request and what to hand back of its reply.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) operation: Operation,
+    pub(super) result: Option<String>,
+}
+
+/// The call that proves a credential.
+#[derive(Debug)]
+pub(super) struct AccountCall {
+    pub(super) operation: Operation,
+    pub(super) id: Option<String>,
+    pub(super) label: Option<String>,
+}
+
+/// The manifests that are part of the binary, by name.
+pub fn built_in() -> Result<Vec<Manifest>, LoadError> {
+    let mut names: Vec<String> = Files::iter().map(std::borrow::Cow::into_owned).filter(|name| is_manifest(Path::new(name))).collect();
+    names.sort();
+    names
+        .into_iter()
+        .map(|name| {
+            let file = Files::get(&name).ok_or_else(|| LoadError { file: name.clone(), message: "is not there".to_owned() })?;
+            read(&name, &file.data)
+        })
+        .collect()
+}
+
+/// The manifests of a directory, checked: what an operator adds without rebuilding.
+pub fn read_dir(dir: &Path) -> Result<Vec<Manifest>, LoadError> {
+    let fail = |error: std::io::Error| LoadError { file: dir.display().to_string(), message: error.to_string() };
+    let mut paths: Vec<_> = std::fs::read_dir(dir).map_err(fail)?.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    paths.retain(|path| is_manifest(path));
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| {
+            let file = path.display().to_string();
+            let bytes = std::fs::read(&path).map_err(|error| LoadError { file: file.clone(), message: error.to_string() })?;
+            let manifest = read(&file, &bytes)?;
+            match check(&manifest).first() {
+                Some(finding) => Err(LoadError { file, message: finding.to_string() }),
+                None => Ok(manifest),
+            }
+        })
+        .collect()
+}
+
+fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+fn read(file: &str, bytes: &[u8]) -> Result<Manifest, LoadError> {
+    let fail = |message: String| LoadError { file: file.to_owned(), message };
+    let text = std::str::from_utf8(bytes).map_err(|error| fail(error.to_string()))?;
+    Manifest::parse(text).map_err(|error| fail(error.to_string()))
+}
+
+/// Turns a manifest into what is listed and what is called.
+pub(super) fn compile(manifest: Manifest) -> Result<(Integration, Service), LoadError> {
+    let fail = |place: &str, message: String| LoadError { file: manifest.key.clone(), message: format!("{place}: {message}") };
+    let mut calls = HashMap::with_capacity(manifest.actions.len());
+    let mut actions = Vec::with_capacity(manifest.actions.len());
+    for spec in &manifest.actions {
+        let mut operation = action_operation(&manifest, spec).map_err(|message| fail(&spec.key, message))?;
+        actions.push(action(spec, &operation));
+        operation.forget_schemas();
+        calls.insert(spec.key.clone(), Call { operation, result: spec.result.clone() });
+    }
+    let events = manifest.events.iter().map(|spec| event(spec).map_err(|message| fail(&spec.key, message))).collect::<Result<_, _>>()?;
+    let account = match &manifest.account {
+        None => None,
+        Some(account) => {
+            let headers = headers(&manifest, None);
+            let parts = Parts { request: &account.request, body: account.body.as_ref(), headers, ..Parts::default() };
+            let operation = Operation::compile(&parts).map_err(|message| fail("account", message))?;
+            Some(AccountCall { operation, id: account.id.clone(), label: account.label.clone() })
+        }
+    };
+    let service = Service { base_url: manifest.base_url, account, failure: manifest.failure, calls };
+    let draft = Draft {
+        key: manifest.key,
+        name: manifest.name,
+        description: manifest.description,
+        url: manifest.url,
+        logo: manifest.logo,
+        categories: manifest.categories,
+        aliases: manifest.aliases,
+        auth: manifest.auth,
+        rate_limit: manifest.rate_limit.map(|limit| RateLimit { requests: limit.requests, seconds: limit.seconds }),
+        actions,
+        events,
+    };
+    Ok((Integration::new(KEY, draft), service))
+}
+
+fn headers<'a>(manifest: &'a Manifest, spec: Option<&'a ActionSpec>) -> Vec<(&'a str, &'a str)> {
+    let own = spec.into_iter().flat_map(|spec| &spec.headers);
+    manifest.headers.iter().chain(own).map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+/// The request of an action.
+pub(super) fn action_operation(manifest: &Manifest, spec: &ActionSpec) -> Result<Operation, String> {
+    Operation::compile(&Parts {
+        request: &spec.request,
+        params: Some(&spec.params),
+        query: spec.query.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        headers: headers(manifest, Some(spec)),
+        encoding: spec.encoding,
+        body: spec.body.as_ref(),
+        graphql: spec.graphql.as_deref(),
+        variables: None,
+    })
+}
+
+fn action(spec: &ActionSpec, operation: &Operation) -> Action {
+    let input = input_schema(operation.params());
+    let mut action = Action::new(spec.key.clone(), spec.name.clone(), spec.description.clone(), input);
+    action.use_cases.clone_from(&spec.use_cases);
+    action.output_schema = spec.output.as_ref().map(output_schema);
+    action.scopes.clone_from(&spec.scopes);
+    action.read_only = spec.is_read_only();
+    action.destructive = spec.is_destructive();
+    action.pitfalls.clone_from(&spec.pitfalls);
+    action.lookups = operation.params().iter().filter_map(|param| Some((param.name.clone(), param.lookup.clone()?))).collect();
+    action.pagination = spec.pagination.as_ref().map(|pagination| match pagination {
+        Pagination::Page { param, size } => json!({"style": "page", "param": param, "size": size}),
+        Pagination::Offset { param, size } => json!({"style": "offset", "param": param, "size": size}),
+        Pagination::Cursor { param, next, size } => json!({"style": "cursor", "param": param, "next": next, "size": size}),
+        Pagination::Link => json!({"style": "link"}),
+    });
+    action
+}
+
+fn event(spec: &EventSpec) -> Result<Event, String> {
+    let line = match &spec.poll {
+        Some(poll) => Line::parse(&poll.request).ok_or_else(|| format!("`{}` is not a request", poll.request))?,
+        None => Line { method: Method::GET, target: "/".to_owned() },
+    };
+    let params = Param::read_all(&spec.config, &line, &[])?;
+    Ok(Event {
+        key: spec.key.clone(),
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        use_cases: spec.use_cases.clone(),
+        config_schema: input_schema(&params),
+        payload_schema: spec.payload.as_ref().map(|payload: &Map<_, _>| output_schema(payload)),
+    })
+}

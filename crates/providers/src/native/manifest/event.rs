@@ -1,0 +1,181 @@
+//! Events: how a provider sends them, or how they are found by asking.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Scalar;
+
+/// How the integration sends its events.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhooks {
+    #[serde(default)]
+    pub register: Option<Registration>,
+    #[serde(default)]
+    pub unregister: Option<Registration>,
+    #[serde(default)]
+    pub setup_help: Option<String>,
+    #[serde(default)]
+    pub signature: Option<Signature>,
+    #[serde(default)]
+    pub event: Option<Source>,
+    #[serde(default)]
+    pub id: Option<Source>,
+    #[serde(default)]
+    pub challenge: Option<Challenge>,
+}
+
+/// A call that makes or removes a webhook at the provider.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registration {
+    pub request: String,
+    #[serde(default)]
+    pub query: BTreeMap<String, Scalar>,
+    #[serde(default)]
+    pub encoding: super::Encoding,
+    #[serde(default)]
+    pub body: Option<Value>,
+    #[serde(default)]
+    pub graphql: Option<String>,
+    #[serde(default)]
+    pub variables: Option<Value>,
+    #[serde(default)]
+    pub id: Option<String>,
+}
+
+/// Where a value stands in an incoming request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    Header(String),
+    Pointer(String),
+}
+
+/// How an incoming request is signed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signature {
+    pub algorithm: Algorithm,
+    pub header: String,
+    #[serde(default)]
+    pub encoding: SignatureEncoding,
+    #[serde(default)]
+    pub prefix: Option<String>,
+    #[serde(default)]
+    pub signed: Option<String>,
+    #[serde(default)]
+    pub timestamp: Option<String>,
+    #[serde(default)]
+    pub pairs: Option<Pairs>,
+    #[serde(default)]
+    pub tolerance: Option<u32>,
+    #[serde(default)]
+    pub secret: SignatureSecret,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    HmacSha256,
+    HmacSha1,
+    Ed25519,
+    Token,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum SignatureEncoding {
+    #[default]
+    Hex,
+    Base64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pairs {
+    pub timestamp: String,
+    pub signature: String,
+}
+
+/// Whose secret signs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignatureSecret {
+    #[default]
+    Ours,
+    Theirs,
+    FromReply(String),
+}
+
+/// A verification request and the value it wants back.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Challenge {
+    #[serde(rename = "match")]
+    pub matching: BTreeMap<String, Value>,
+    pub reply: String,
+}
+
+/// One event, as the file says it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventSpec {
+    pub key: String,
+    pub name: String,
+    pub description: String,
+    pub use_cases: Vec<String>,
+    #[serde(default)]
+    pub config: Map<String, Value>,
+    #[serde(default)]
+    pub webhook: Option<Webhook>,
+    #[serde(default)]
+    pub poll: Option<Poll>,
+    #[serde(default)]
+    pub payload: Option<Map<String, Value>>,
+    #[serde(default)]
+    pub scopes: Vec<String>,
+}
+
+/// Which incoming requests are this event.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    #[serde(default)]
+    pub event: Option<String>,
+    #[serde(default, rename = "match")]
+    pub matching: BTreeMap<String, Value>,
+}
+
+/// How new items are found by asking.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Poll {
+    pub request: String,
+    #[serde(default)]
+    pub query: BTreeMap<String, Scalar>,
+    #[serde(default)]
+    pub body: Option<Value>,
+    #[serde(default)]
+    pub graphql: Option<String>,
+    pub items: String,
+    pub id: String,
+    #[serde(default)]
+    pub since: Option<Since>,
+    #[serde(default = "minute")]
+    pub seconds: u32,
+}
+
+/// Asks only for what is newer than the newest item seen.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Since {
+    pub param: String,
+    pub from: String,
+}
+
+fn minute() -> u32 {
+    60
+}

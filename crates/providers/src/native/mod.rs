@@ -1,0 +1,60 @@
+//! The integrations that Toolyard ships: manifests turned into requests.
+
+mod connect;
+mod filters;
+mod load;
+pub mod manifest;
+pub mod operation;
+mod reply;
+mod run;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use catalog::{Integration, Provider, Source};
+use egress::Egress;
+use kernel::ProjectId;
+
+pub use load::{LoadError, built_in, read_dir};
+
+/// The provider's key on the wire.
+pub const KEY: &str = "native";
+
+/// The native provider: every manifest, ready to be called.
+#[derive(Debug)]
+pub struct Native {
+    egress: Egress,
+    integrations: Vec<Arc<Integration>>,
+    services: HashMap<String, load::Service>,
+}
+
+impl Native {
+    /// Compiles manifests. A later one replaces an earlier one with the same key.
+    pub fn new(manifests: Vec<manifest::Manifest>, egress: Egress) -> Result<Self, LoadError> {
+        let mut native = Self { egress, integrations: Vec::new(), services: HashMap::new() };
+        for manifest in manifests {
+            let (integration, service) = load::compile(manifest)?;
+            let integration = Arc::new(integration);
+            match native.integrations.iter_mut().find(|known| known.key == integration.key) {
+                Some(known) => *known = integration.clone(),
+                None => native.integrations.push(integration.clone()),
+            }
+            native.services.insert(integration.key.clone(), service);
+        }
+        Ok(native)
+    }
+}
+
+impl Source for Native {
+    fn provider(&self) -> Provider {
+        Provider { key: KEY, name: "Native", description: "Integrations that ship with Toolyard and talk to each service directly" }
+    }
+
+    fn integrations(&self, _: ProjectId) -> Vec<Arc<Integration>> {
+        self.integrations.clone()
+    }
+
+    fn integration(&self, _: ProjectId, key: &str) -> Option<Arc<Integration>> {
+        self.services.contains_key(key).then(|| self.integrations.iter().find(|integration| integration.key == key).cloned()).flatten()
+    }
+}

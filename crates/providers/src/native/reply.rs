@@ -1,0 +1,165 @@
+//! From a service's answer to a tool's result. Pure.
+
+use egress::Response;
+use http::StatusCode;
+use serde_json::{Value, json};
+use tools::{RunError, ToolResult};
+
+use super::manifest::Failure;
+
+/// Where services put the words of an error, the most telling first.
+const MESSAGES: [&str; 12] = [
+    "/error/message",
+    "/message",
+    "/error_description",
+    "/errors/0/message",
+    "/errors/0/detail",
+    "/errors/0",
+    "/errorMessages/0",
+    "/error/detail",
+    "/detail",
+    "/description",
+    "/error",
+    "/title",
+];
+const MAX_MESSAGE: usize = 500;
+
+/// Reads an answer. What the service says no to is a result too; only a refused credential, a rate limit, a failure of the service or an
+/// unreadable answer is not.
+pub(super) fn read(response: &Response, failure: Option<&Failure>, result: Option<&str>) -> Result<ToolResult, RunError> {
+    let status = response.status;
+    let data = data(response);
+    match status.as_u16() {
+        401 => return Err(RunError::Unauthorized(message(&data, status))),
+        407 | 408 | 429 => return Err(RunError::Upstream(format!("answered {}: {}", status.as_u16(), message(&data, status)))),
+        500.. => return Err(RunError::Server { status: status.as_u16(), message: message(&data, status) }),
+        100..=199 | 300..=399 => return Err(RunError::Upstream(format!("answered {} instead of a result", status.as_u16()))),
+        400.. => {
+            let error = format!("{}: {}", status.as_u16(), message(&data, status));
+            return Ok(ToolResult { data, error: Some(error) });
+        }
+        _ => {}
+    }
+    if let Some(error) = failure.and_then(|failure| failed(failure, &data)) {
+        return Ok(ToolResult { data, error: Some(error) });
+    }
+    if result.is_some()
+        && let Some(error) = data.pointer("/errors/0")
+    {
+        let text = error.get("message").and_then(Value::as_str).unwrap_or("the service reported an error").to_owned();
+        return Ok(ToolResult { data, error: Some(text) });
+    }
+    let data = match result {
+        Some(pointer) => data.pointer(pointer).cloned().unwrap_or(Value::Null),
+        None => data,
+    };
+    Ok(ToolResult { data, error: None })
+}
+
+/// The body as JSON where it is JSON, else as text. What was cut off says so.
+fn data(response: &Response) -> Value {
+    if response.truncated {
+        let text = String::from_utf8_lossy(&response.body);
+        let note = format!(
+            "The answer was longer than {} bytes; this is its beginning. Ask for less, for example with a smaller page.",
+            response.body.len()
+        );
+        return json!({"truncated": true, "note": note, "text": text});
+    }
+    if response.body.is_empty() {
+        return json!({});
+    }
+    serde_json::from_slice(&response.body).unwrap_or_else(|_| json!(String::from_utf8_lossy(&response.body)))
+}
+
+fn failed(failure: &Failure, data: &Value) -> Option<String> {
+    let found = data.pointer(&failure.when)?;
+    let is_failure = match &failure.equals {
+        Some(expected) => found == expected,
+        None => match found {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+            _ => true,
+        },
+    };
+    let words = || {
+        failure
+            .message
+            .as_deref()
+            .and_then(|pointer| data.pointer(pointer))
+            .and_then(text)
+            .unwrap_or_else(|| "the service reported an error".to_owned())
+    };
+    is_failure.then(words)
+}
+
+/// The words of an error, for people.
+pub(super) fn message(data: &Value, status: StatusCode) -> String {
+    let words = MESSAGES.iter().find_map(|pointer| data.pointer(pointer).and_then(text));
+    let words = words.or_else(|| data.as_str().filter(|body| !body.trim_start().starts_with('<')).map(str::to_owned));
+    let words = words.unwrap_or_else(|| status.canonical_reason().unwrap_or("no reason given").to_owned());
+    words.trim().chars().filter(|c| !c.is_control()).take(MAX_MESSAGE).collect()
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Response {
+        Response {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::new(),
+            body: body.to_owned().into(),
+            truncated: false,
+            url: "https://example.com".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn what_the_service_refuses_is_a_result() {
+        let result = read(&answer(404, r#"{"message": "Not Found"}"#), None, None).unwrap();
+        assert_eq!(result.error.as_deref(), Some("404: Not Found"));
+        assert_eq!(result.data, json!({"message": "Not Found"}));
+        let result = read(&answer(422, r#"{"errors": [{"message": "name is taken"}]}"#), None, None).unwrap();
+        assert_eq!(result.error.as_deref(), Some("422: name is taken"));
+    }
+
+    #[test]
+    fn what_is_no_result_is_an_error() {
+        assert!(matches!(read(&answer(401, ""), None, None), Err(RunError::Unauthorized(_))));
+        assert!(matches!(read(&answer(429, ""), None, None), Err(RunError::Upstream(_))));
+        assert!(matches!(read(&answer(302, ""), None, None), Err(RunError::Upstream(_))));
+        assert!(
+            matches!(read(&answer(503, "<html>"), None, None), Err(RunError::Server { status: 503, message }) if message == "Service Unavailable")
+        );
+    }
+
+    #[test]
+    fn a_good_status_may_hide_a_failure() {
+        let slack = Failure { when: "/ok".to_owned(), equals: Some(json!(false)), message: Some("/error".to_owned()) };
+        let result = read(&answer(200, r#"{"ok": false, "error": "channel_not_found"}"#), Some(&slack), None).unwrap();
+        assert_eq!(result.error.as_deref(), Some("channel_not_found"));
+        assert_eq!(read(&answer(200, r#"{"ok": true}"#), Some(&slack), None).unwrap().error, None);
+        let graphql = read(&answer(200, r#"{"data": null, "errors": [{"message": "no"}]}"#), None, Some("/data/x")).unwrap();
+        assert_eq!(graphql.error.as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn a_cut_answer_says_so() {
+        let mut response = answer(200, "[1, 2");
+        response.truncated = true;
+        assert_eq!(read(&response, None, None).unwrap().data["truncated"], true);
+    }
+}

@@ -1,0 +1,1 @@
+mod public_documents;

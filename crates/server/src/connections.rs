@@ -1,0 +1,312 @@
+//! Connections on the wire. The same rows are served at `/tools/connections` and `/triggers/connections`; only the permission differs.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use connections::{Connection, NewConnection, Refreshed};
+use http::StatusCode;
+use kernel::{ConnectionId, Scope};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::App;
+use crate::edge::{ApiError, ApiResult};
+
+/// A connection.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectionBody {
+    pub id: Uuid,
+    pub slug: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub provider_key: String,
+    pub integration_key: String,
+    pub flags: ConnectionFlags,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub tags: Option<Value>,
+    /// What the caller gave, and `account`: whose account it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Value>,
+    /// `auth_scheme`, `no_auth`, and `redirect_url` in the answer that starts an authorization.
+    #[schema(value_type = Object)]
+    pub data: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<ConnectionStatus>,
+    pub created_at: String,
+    pub updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_by_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_by_id: Option<Uuid>,
+}
+
+/// The state of a connection.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectionFlags {
+    pub is_active: bool,
+    pub is_valid: bool,
+}
+
+/// What a person has to do or know.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectionStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// One connection in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectionAnswer {
+    pub count: usize,
+    pub connection: ConnectionBody,
+}
+
+/// Connections in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConnectionsAnswer {
+    pub count: usize,
+    pub connections: Vec<ConnectionBody>,
+}
+
+/// How many consumers of each kind a connection has.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UsageAnswer {
+    pub count: usize,
+    pub usage: BTreeMap<String, i64>,
+}
+
+/// A request to make a connection.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct CreateConnection {
+    pub connection: NewConnectionBody,
+}
+
+/// What a new connection shall be. Unknown keys are ignored, and so are flags: the server owns them.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct NewConnectionBody {
+    /// Letters, digits, `-` and single `_`.
+    pub slug: String,
+    #[schema(example = "native")]
+    pub provider_key: String,
+    #[schema(example = "github")]
+    pub integration_key: String,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub tags: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Map<String, Value>>,
+    pub data: Option<NewConnectionData>,
+}
+
+/// How to connect.
+#[derive(Default, Deserialize, ToSchema)]
+pub struct NewConnectionData {
+    /// `oauth`, `api_key`, or the name of one of the integration's schemes; left out, the best one that can be used here.
+    pub auth_scheme: Option<String>,
+    /// The credential, by field. Left out, a person types it at `redirect_url`.
+    pub credentials: Option<BTreeMap<String, String>>,
+    /// OAuth scopes to ask for, in place of the usual ones.
+    pub scopes: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for NewConnectionData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewConnectionData").field("auth_scheme", &self.auth_scheme).finish_non_exhaustive()
+    }
+}
+
+/// Which connections to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct QueryConnections {
+    pub provider_key: Option<String>,
+    pub integration_key: Option<String>,
+}
+
+/// How to refresh.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct RefreshConnection {
+    /// Ask a person again even if the tokens can be renewed.
+    pub force: Option<bool>,
+}
+
+impl From<Refreshed> for ConnectionBody {
+    fn from(Refreshed { connection, redirect_url }: Refreshed) -> Self {
+        let mut body = Self::from(connection);
+        if let Some(url) = redirect_url {
+            body.data["redirect_url"] = json!(url);
+            body.status.get_or_insert(ConnectionStatus { redirect_url: None, message: None }).redirect_url = Some(url);
+        }
+        body
+    }
+}
+
+impl From<Connection> for ConnectionBody {
+    fn from(connection: Connection) -> Self {
+        let scheme = match connection.auth_scheme.as_deref() {
+            Some("oauth2") => json!("oauth"),
+            Some("none") | None => Value::Null,
+            Some(_) => json!("api_key"),
+        };
+        let mut data = json!({"auth_scheme": scheme});
+        if connection.is_no_auth() {
+            data["no_auth"] = json!(true);
+        }
+        let mut meta = connection.meta;
+        if let Some(account) = connection.account {
+            meta.get_or_insert_with(|| json!({}))["account"] = account;
+        }
+        Self {
+            id: connection.id.uuid(),
+            slug: connection.slug,
+            name: connection.name,
+            description: connection.description,
+            provider_key: connection.provider,
+            integration_key: connection.integration,
+            flags: ConnectionFlags { is_active: connection.is_active, is_valid: connection.is_valid },
+            tags: connection.tags,
+            meta,
+            data,
+            status: connection.reason.map(|reason| ConnectionStatus { redirect_url: None, message: Some(reason) }),
+            created_at: connection.created_at.to_string(),
+            updated_at: connection.updated_at.to_string(),
+            created_by_id: connection.created_by,
+            updated_by_id: connection.updated_by,
+        }
+    }
+}
+
+pub(crate) async fn query(app: &App, scope: Scope, filter: QueryConnections) -> ApiResult<Json<ConnectionsAnswer>> {
+    let found = app.connections.query(scope.project, filter.provider_key.as_deref(), filter.integration_key.as_deref()).await?;
+    let connections: Vec<ConnectionBody> = found.into_iter().map(Into::into).collect();
+    Ok(Json(ConnectionsAnswer { count: connections.len(), connections }))
+}
+
+pub(crate) async fn create(app: &App, scope: Scope, body: CreateConnection) -> ApiResult<Json<ConnectionAnswer>> {
+    let new = body.connection;
+    let data = new.data.unwrap_or_default();
+    let new = NewConnection {
+        slug: new.slug,
+        provider: new.provider_key,
+        integration: new.integration_key,
+        name: new.name,
+        description: new.description,
+        tags: new.tags,
+        meta: new.meta.map(Value::Object),
+        auth_scheme: data.auth_scheme,
+        credentials: data.credentials.unwrap_or_default(),
+        scopes: data.scopes,
+    };
+    let made = app.connections.create(scope, new).await?;
+    Ok(Json(ConnectionAnswer { count: 1, connection: made.into() }))
+}
+
+pub(crate) async fn fetch(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConnectionAnswer>> {
+    let connection = app.connections.get(scope.project, id).await?;
+    Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
+}
+
+pub(crate) async fn delete(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<StatusCode> {
+    app.connections.delete(scope, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn refresh(app: &App, scope: Scope, id: ConnectionId, options: RefreshConnection) -> ApiResult<Json<ConnectionAnswer>> {
+    let refreshed = app.connections.refresh(scope, id, options.force.unwrap_or(false)).await.map_err(|error| match error {
+        connections::ConnectionError::Inactive(_) => ApiError::conflict(error.to_string(), json!({"connection_id": id})),
+        other => other.into(),
+    })?;
+    Ok(Json(ConnectionAnswer { count: 1, connection: refreshed.into() }))
+}
+
+pub(crate) async fn revoke(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConnectionAnswer>> {
+    let connection = app.connections.revoke(scope, id).await?;
+    Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
+}
+
+pub(crate) async fn usage(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<UsageAnswer>> {
+    let usage = app.connections.usage(scope, id, &app.consumers).await?;
+    Ok(Json(UsageAnswer { count: 1, usage: usage.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect() }))
+}
+
+/// The routes of one mount: the same handlers under another prefix, permission and operation id.
+macro_rules! connection_routes {
+    ($tag:literal, $root:literal, $query:literal, $one:literal, $refresh:literal, $revoke:literal, $usage:literal,
+     $view_scope:literal, $edit_scope:literal, $view:ty, $edit:ty,
+     [$id_query:literal, $id_create:literal, $id_fetch:literal, $id_delete:literal, $id_refresh:literal, $id_revoke:literal, $id_usage:literal]) => {
+        use axum::Json;
+        use axum::extract::State;
+        use http::StatusCode;
+        use kernel::ConnectionId;
+
+        use crate::App;
+        use crate::connections::{
+            self as shared, ConnectionAnswer, ConnectionsAnswer, CreateConnection, QueryConnections, RefreshConnection, UsageAnswer,
+        };
+        use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
+
+        /// List active connections, newest first
+        #[utoipa::path(post, path = $query, operation_id = $id_query, tag = $tag, security(("key" = [$view_scope])),
+            params(QueryConnections), responses((status = 200, body = ConnectionsAnswer)))]
+        pub(crate) async fn query(Scoped(scope, _): Scoped<$view>, State(app): State<App>, QueryOf(filter): QueryOf<QueryConnections>) -> ApiResult<Json<ConnectionsAnswer>> {
+            shared::query(&app, scope, filter).await
+        }
+
+        /// Connect an account
+        #[utoipa::path(post, path = $root, operation_id = $id_create, tag = $tag, security(("key" = [$edit_scope])),
+            request_body = CreateConnection, responses((status = 200, body = ConnectionAnswer), (status = 409, description = "The slug is taken")))]
+        pub(crate) async fn create(Scoped(scope, _): Scoped<$edit>, State(app): State<App>, Payload(body): Payload<CreateConnection>) -> ApiResult<Json<ConnectionAnswer>> {
+            shared::create(&app, scope, body).await
+        }
+
+        /// Read a connection
+        #[utoipa::path(get, path = $one, operation_id = $id_fetch, tag = $tag, security(("key" = [$view_scope])),
+            params(("connection_id" = Uuid, Path)), responses((status = 200, body = ConnectionAnswer), (status = 404, description = "No such connection")))]
+        pub(crate) async fn fetch(Scoped(scope, _): Scoped<$view>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<ConnectionAnswer>> {
+            shared::fetch(&app, scope, id).await
+        }
+
+        /// Delete a connection
+        #[utoipa::path(delete, path = $one, operation_id = $id_delete, tag = $tag, security(("key" = [$edit_scope])),
+            params(("connection_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such connection")))]
+        pub(crate) async fn delete(Scoped(scope, _): Scoped<$edit>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<StatusCode> {
+            shared::delete(&app, scope, id).await
+        }
+
+        /// Renew a connection's credential, or start over where a person is needed
+        #[utoipa::path(post, path = $refresh, operation_id = $id_refresh, tag = $tag, security(("key" = [$edit_scope])),
+            params(("connection_id" = Uuid, Path), RefreshConnection), responses((status = 200, body = ConnectionAnswer), (status = 404, description = "No such connection")))]
+        pub(crate) async fn refresh(
+            Scoped(scope, _): Scoped<$edit>,
+            State(app): State<App>,
+            PathOf(id): PathOf<ConnectionId>,
+            QueryOf(options): QueryOf<RefreshConnection>,
+        ) -> ApiResult<Json<ConnectionAnswer>> {
+            shared::refresh(&app, scope, id, options).await
+        }
+
+        /// Make a connection unusable
+        #[utoipa::path(post, path = $revoke, operation_id = $id_revoke, tag = $tag, security(("key" = [$edit_scope])),
+            params(("connection_id" = Uuid, Path)), responses((status = 200, body = ConnectionAnswer), (status = 404, description = "No such connection")))]
+        pub(crate) async fn revoke(Scoped(scope, _): Scoped<$edit>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<ConnectionAnswer>> {
+            shared::revoke(&app, scope, id).await
+        }
+
+        /// See who uses a connection
+        #[utoipa::path(get, path = $usage, operation_id = $id_usage, tag = $tag, security(("key" = [$view_scope])),
+            params(("connection_id" = Uuid, Path)), responses((status = 200, body = UsageAnswer), (status = 404, description = "No such connection")))]
+        pub(crate) async fn usage(Scoped(scope, _): Scoped<$view>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<UsageAnswer>> {
+            shared::usage(&app, scope, id).await
+        }
+    };
+}
+
+pub(crate) use connection_routes;

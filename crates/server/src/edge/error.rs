@@ -1,0 +1,160 @@
+//! The one place that turns a failure into a response.
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode};
+use serde_json::{Value, json};
+use store::StoreError;
+use uuid::Uuid;
+
+const FORBIDDEN: &str = "You do not have access to perform this action. Please contact your organization admin.";
+const INTERNAL: &str = "An unexpected error occurred. Please try again later or contact support.";
+
+pub type ApiResult<T> = Result<T, ApiError>;
+
+/// A failure on its way out: a status and the `detail` of the body.
+#[derive(Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    detail: Value,
+    support: Option<Uuid>,
+}
+
+impl ApiError {
+    pub fn new(status: StatusCode, detail: impl Into<Value>) -> Self {
+        Self { status, detail: detail.into(), support: None }
+    }
+
+    pub fn bad_request(detail: impl Into<Value>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub fn not_found(detail: impl Into<Value>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub fn unprocessable(detail: impl Into<Value>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    pub fn conflict(message: impl Into<String>, conflict: Value) -> Self {
+        Self::new(StatusCode::CONFLICT, json!({"message": message.into(), "conflict": conflict}))
+    }
+
+    pub fn forbidden() -> Self {
+        Self::new(StatusCode::FORBIDDEN, FORBIDDEN)
+    }
+
+    pub fn unauthorized(reason: &str, hint: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, json!({"message": "Unauthorized", "reason": reason, "hint": hint}))
+    }
+
+    /// A request that does not have the documented shape; `place` leads to what is wrong.
+    pub fn invalid(kind: &str, place: Vec<Value>, message: impl Into<String>) -> Self {
+        Self::unprocessable(json!([{"type": kind, "loc": place, "msg": message.into()}]))
+    }
+
+    /// Our own failure: logged with its cause, answered with an id that leads to the log.
+    pub fn internal(cause: &dyn std::fmt::Display) -> Self {
+        let support = Uuid::now_v7();
+        tracing::error!(%support, %cause, "internal failure");
+        let detail = json!({"message": INTERNAL, "support_id": support});
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, detail, support: Some(support) }
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(json!({"detail": self.detail}))).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"toolyard\""));
+        }
+        if let Some(id) = self.support
+            && let Ok(value) = HeaderValue::from_str(&id.to_string())
+        {
+            response.headers_mut().insert("x-ag-support-id", value);
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Nul => Self::unprocessable(error.to_string()),
+            StoreError::Conflict => Self::conflict(error.to_string(), json!({})),
+            other => Self::internal(&other),
+        }
+    }
+}
+
+impl From<accounts::AccountError> for ApiError {
+    fn from(error: accounts::AccountError) -> Self {
+        use accounts::AccountError as E;
+        let text = error.to_string();
+        match error {
+            E::ProjectNotFound | E::KeyNotFound | E::UserNotFound => Self::not_found(text),
+            E::Invalid(..) => Self::unprocessable(text),
+            E::EmailTaken(email) => Self::conflict(text, json!({"email": email})),
+            E::SlugTaken(slug) => Self::conflict(text, json!({"slug": slug})),
+            E::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<catalog::CatalogError> for ApiError {
+    fn from(error: catalog::CatalogError) -> Self {
+        use catalog::CatalogError as E;
+        let text = error.to_string();
+        match error {
+            E::UnknownProvider(_) | E::UnknownIntegration(_) | E::UnknownAction(_) | E::UnknownEvent(_) => Self::not_found(text),
+            E::BadCursor | E::BadLimit => Self::unprocessable(text),
+        }
+    }
+}
+
+impl From<connections::ConnectionError> for ApiError {
+    fn from(error: connections::ConnectionError) -> Self {
+        use connections::ConnectionError as E;
+        let text = error.to_string();
+        match error {
+            E::NotFound | E::UnknownIntegration(_) => Self::not_found(text),
+            E::Slug(kernel::slug::SlugError::NotUrlSafe) => {
+                Self::invalid("value_error", vec![json!("body"), json!("connection"), json!("slug")], "'slug' must be URL-safe.")
+            }
+            E::Slug(_) | E::UnknownScheme { .. } | E::NoApp(_) | E::Field(_) | E::Refused { .. } => Self::unprocessable(text),
+            E::Taken { provider, integration, slug } => {
+                Self::conflict(text, json!({"provider_key": provider, "integration_key": integration, "slug": slug}))
+            }
+            E::Inactive(_) | E::NotValid { .. } | E::BadAttempt | E::Denied(_) => Self::bad_request(text),
+            E::Upstream { .. } | E::Unreachable { .. } => Self::new(StatusCode::FAILED_DEPENDENCY, text),
+            E::UpstreamServer { .. } => Self::new(StatusCode::BAD_GATEWAY, text),
+            E::Catalog(error) => error.into(),
+            E::Store(error) => error.into(),
+            E::Sealed(_) | E::Interrupted(_) => Self::internal(&text),
+        }
+    }
+}
+
+impl From<tools::CallError> for ApiError {
+    fn from(error: tools::CallError) -> Self {
+        use tools::CallError as E;
+        let text = error.to_string();
+        match error {
+            E::Ref(_) | E::Arguments(_) => Self::bad_request(text),
+            E::UnknownReserved(_) | E::ConnectionNotFound(_) | E::ActionNotFound(_) => Self::not_found(text),
+            E::NoWorkflows => Self::new(StatusCode::NOT_IMPLEMENTED, text),
+            E::Connection(error) => error.into(),
+            E::Upstream { .. } => Self::new(StatusCode::FAILED_DEPENDENCY, text),
+            E::UpstreamServer { .. } => Self::new(StatusCode::BAD_GATEWAY, text),
+            E::KeyReused(_) | E::BadCursor => Self::unprocessable(text),
+            E::InProgress(_) => Self::conflict(text, json!({})),
+            E::Interrupted(_) => Self::internal(&text),
+            E::Store(error) => error.into(),
+        }
+    }
+}

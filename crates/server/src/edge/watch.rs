@@ -1,0 +1,72 @@
+//! Around every request: an id, a time limit, a net under panics, a log line and a metric.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use http::{HeaderName, HeaderValue, StatusCode};
+use tracing::Instrument;
+use uuid::Uuid;
+
+use super::ApiError;
+use crate::App;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Watches over one request.
+pub async fn watch(State(app): State<App>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(&request);
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
+    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+    let limit = app.options.request_timeout;
+    let guarded = AssertUnwindSafe(tokio::time::timeout(limit, next.run(request))).catch_unwind();
+    let mut response = match guarded.instrument(span.clone()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => {
+            ApiError::new(StatusCode::GATEWAY_TIMEOUT, format!("The request took longer than {} seconds.", limit.as_secs())).into_response()
+        }
+        Err(panic) => ApiError::internal(&panic_text(&*panic)).into_response(),
+    };
+    let status = response.status();
+    let elapsed = started.elapsed();
+    app.metrics.request(method.as_str(), &route, status.as_u16(), elapsed);
+    span.in_scope(|| {
+        if status.is_server_error() {
+            tracing::warn!(%method, route, status = status.as_u16(), ms = elapsed.as_millis(), "answered");
+        } else {
+            tracing::debug!(%method, route, status = status.as_u16(), ms = elapsed.as_millis(), "answered");
+        }
+    });
+    response.headers_mut().insert(REQUEST_ID, id);
+    response
+}
+
+/// The caller's id when it is a sane one, else one of ours.
+fn request_id(request: &Request) -> HeaderValue {
+    let sane = |value: &&HeaderValue| {
+        let bytes = value.as_bytes();
+        (1..=128).contains(&bytes.len()) && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(byte))
+    };
+    let given = request.headers().get(REQUEST_ID).filter(sane).cloned();
+    given.unwrap_or_else(|| HeaderValue::from_str(&Uuid::now_v7().to_string()).unwrap_or(HeaderValue::from_static("-")))
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("panic: {}", text.unwrap_or_default())
+}
+
+/// An unknown path.
+pub async fn not_found() -> ApiError {
+    ApiError::not_found("Not Found")
+}
+
+/// A known path with another method.
+pub async fn wrong_method() -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+}

@@ -1,0 +1,76 @@
+//! The HTTP edge: routes per resource, keys to scopes, errors to responses, the OpenAPI document and the pages. It holds no rules and no
+//! queries; it must never reach a provider or a table itself.
+
+pub mod admin;
+pub mod catalog;
+pub mod connections;
+pub mod edge;
+pub mod operations;
+pub mod pages;
+mod routes;
+pub mod tools;
+pub mod triggers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::catalog::Catalog;
+use ::connections::{Connections, Consumer};
+use ::tools::Tools;
+use accounts::Accounts;
+use kernel::key::KeyHash;
+use store::Db;
+
+pub use routes::{Service, openapi, service};
+
+/// What every handler may use.
+#[derive(Clone, Debug)]
+pub struct App(Arc<Parts>);
+
+/// The domains and settings behind the edge.
+#[derive(Debug)]
+pub struct Parts {
+    pub db: Db,
+    pub accounts: Accounts,
+    pub catalog: Catalog,
+    pub connections: Connections,
+    pub tools: Tools,
+    /// Everyone who uses connections.
+    pub consumers: Vec<Arc<dyn Consumer>>,
+    pub operator_key: KeyHash,
+    pub metrics: operations::Metrics,
+    pub options: Options,
+}
+
+/// Settings of the edge.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The largest request body, in bytes.
+    pub body_limit: usize,
+    /// How long one request may take.
+    pub request_timeout: Duration,
+    /// Origins that browsers may call from; empty means none.
+    pub cors_origins: Vec<String>,
+    /// The origin of the web application that opens connect windows; it is told how they ended.
+    pub web_origin: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { body_limit: 1 << 20, request_timeout: Duration::from_mins(1), cors_origins: Vec::new(), web_origin: None }
+    }
+}
+
+impl App {
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl std::ops::Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

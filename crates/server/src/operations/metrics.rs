@@ -1,0 +1,71 @@
+//! Counters and timings in Prometheus' text format.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::App;
+use crate::edge::ApiError;
+
+const SECONDS: [f64; 10] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
+
+/// The metrics of one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RequestLabels {
+    method: String,
+    route: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RouteLabels {
+    method: String,
+    route: String,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("toolyard");
+        let requests = Family::default();
+        let durations: Family<RouteLabels, Histogram, fn() -> Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
+        registry.register("http_requests", "Requests answered", requests.clone());
+        registry.register("http_request_duration_seconds", "Time to answer a request", durations.clone());
+        Self { registry, requests, durations }
+    }
+}
+
+impl Metrics {
+    pub(crate) fn request(&self, method: &str, route: &str, status: u16, elapsed: Duration) {
+        // A method that nobody knows would let callers make labels without end.
+        let known = matches!(method, "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS");
+        let method = if known { method } else { "OTHER" };
+        let labels = RequestLabels { method: method.to_owned(), route: route.to_owned(), status };
+        self.requests.get_or_create(&labels).inc();
+        let labels = RouteLabels { method: method.to_owned(), route: route.to_owned() };
+        self.durations.get_or_create(&labels).observe(elapsed.as_secs_f64());
+    }
+}
+
+/// Metrics for Prometheus
+#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "Operations",
+    responses((status = 200, description = "Prometheus text format", body = String, content_type = "text/plain")))]
+pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, ApiError> {
+    let mut text = String::new();
+    encode(&mut text, &app.metrics.registry).map_err(|error| ApiError::internal(&error))?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(http::header::CONTENT_TYPE, kind)], text).into_response())
+}

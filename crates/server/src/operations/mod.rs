@@ -1,0 +1,8 @@
+//! What keeps a deployment running: health, readiness, metrics, the document and its page.
+
+pub mod docs;
+pub mod health;
+mod metrics;
+
+pub use metrics::Metrics;
+pub(crate) use metrics::{__path_metrics, metrics};

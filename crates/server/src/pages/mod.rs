@@ -1,0 +1,167 @@
+//! Pages for people: where a key is typed and where a provider sends them back. Public: what opens them is the signed ticket.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::response::{Html, IntoResponse, Response};
+use connections::{ConnectionError, Finished, HostedForm};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::IntoParams;
+
+use crate::App;
+use crate::edge::extract::read_body;
+use crate::edge::{ApiError, PathOf, QueryOf};
+
+/// What a provider says when it sends a person back.
+#[derive(Debug, Deserialize, IntoParams)]
+pub struct CallbackQuery {
+    pub state: Option<String>,
+    pub code: Option<String>,
+    pub error: Option<String>,
+    pub error_description: Option<String>,
+    pub error_message: Option<String>,
+    pub status: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "connect.html")]
+struct ConnectPage<'a> {
+    name: &'a str,
+    logo: Option<&'a str>,
+    slug: &'a str,
+    fields: Vec<FormField>,
+    error: Option<String>,
+}
+
+struct FormField {
+    name: String,
+    label: String,
+    help: Option<String>,
+    kind: &'static str,
+    value: String,
+    required: bool,
+}
+
+#[derive(Template)]
+#[template(path = "done.html")]
+struct DonePage<'a> {
+    title: &'a str,
+    text: &'a str,
+    logo: Option<&'a str>,
+    /// The message for the window that opened this one, as JSON that is safe inside a script.
+    message: String,
+    origin: String,
+}
+
+/// Where a provider sends a person back
+#[utoipa::path(get, path = "/tools/connections/callback", operation_id = "callback_tool_connection", tag = "Tools", params(CallbackQuery),
+    responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "It is not")))]
+pub(crate) async fn callback(State(app): State<App>, QueryOf(query): QueryOf<CallbackQuery>) -> Response {
+    let refused = query.error_description.or(query.error_message).or(query.error);
+    let refused =
+        refused.or_else(|| query.status.filter(|status| status == "failed").map(|_| "Authorization failed. Please try again.".to_owned()));
+    let Some(state) = query.state.as_deref() else {
+        return failure(
+            &app,
+            StatusCode::BAD_REQUEST,
+            refused.as_deref().unwrap_or("Connection could not be activated. Please try again."),
+        );
+    };
+    match app.connections.callback(state, query.code.as_deref(), refused.as_deref()).await {
+        Ok(finished) => success(&app, &finished),
+        Err(ConnectionError::BadAttempt) => failure(&app, StatusCode::BAD_REQUEST, "Connection could not be activated. Please try again."),
+        Err(error) => failed(&app, error),
+    }
+}
+
+/// The page where a person types a credential
+#[utoipa::path(get, path = "/connect/{ticket}", operation_id = "show_connect_page", tag = "Pages", params(("ticket" = String, Path)),
+    responses((status = 200, description = "A form", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more")))]
+pub(crate) async fn show(State(app): State<App>, PathOf(ticket): PathOf<String>) -> Response {
+    match app.connections.hosted_form(&ticket).await {
+        Ok(form) => page(StatusCode::OK, &form, &BTreeMap::new(), None),
+        Err(error) => failed(&app, error),
+    }
+}
+
+/// Take what a person typed
+#[utoipa::path(post, path = "/connect/{ticket}", operation_id = "submit_connect_page", tag = "Pages", params(("ticket" = String, Path)),
+    request_body(content = String, content_type = "application/x-www-form-urlencoded"),
+    responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more"),
+        (status = 422, description = "The credential was refused; the form is shown again")))]
+pub(crate) async fn submit(State(app): State<App>, PathOf(ticket): PathOf<String>, request: Request) -> Response {
+    let body = match read_body(request, &app).await {
+        Ok(body) => body,
+        Err(error) => return error.into_response(),
+    };
+    let values: BTreeMap<String, String> = url::form_urlencoded::parse(&body).into_owned().collect();
+    let form = match app.connections.hosted_form(&ticket).await {
+        Ok(form) => form,
+        Err(error) => return failed(&app, error),
+    };
+    match app.connections.submit_form(&ticket, values.clone()).await {
+        Ok(finished) => success(&app, &finished),
+        Err(
+            error @ (ConnectionError::Field(_)
+            | ConnectionError::Refused { .. }
+            | ConnectionError::Unreachable { .. }
+            | ConnectionError::UpstreamServer { .. }),
+        ) => page(StatusCode::UNPROCESSABLE_ENTITY, &form, &values, Some(error.to_string())),
+        Err(error) => failed(&app, error),
+    }
+}
+
+fn page(status: StatusCode, form: &HostedForm, values: &BTreeMap<String, String>, error: Option<String>) -> Response {
+    let fields = form.fields.iter().map(|(name, field)| FormField {
+        name: name.clone(),
+        label: field.label.clone().unwrap_or_else(|| name.clone()),
+        help: field.help.clone(),
+        kind: if field.secret { "password" } else { "text" },
+        // A secret is never sent back to the page.
+        value: if field.secret { String::new() } else { values.get(name).or(field.default.as_ref()).cloned().unwrap_or_default() },
+        required: !field.optional,
+    });
+    let page = ConnectPage { name: &form.integration_name, logo: form.logo.as_deref(), slug: &form.slug, fields: fields.collect(), error };
+    render(status, &page)
+}
+
+fn success(app: &App, finished: &Finished) -> Response {
+    let connection = &finished.connection;
+    let message = json!({"type": "tools:oauth:complete", "slug": connection.slug, "integration": connection.integration, "success": true});
+    let account =
+        connection.account.as_ref().and_then(|account| account["label"].as_str()).map(|label| format!(" as {label}")).unwrap_or_default();
+    let text = format!("{} is connected{account}. You can close this window.", finished.integration_name);
+    done(app, StatusCode::OK, "Connected", &text, finished.logo.as_deref(), &message)
+}
+
+fn failed(app: &App, error: ConnectionError) -> Response {
+    let text = error.to_string();
+    match ApiError::from(error).status() {
+        StatusCode::INTERNAL_SERVER_ERROR => {
+            failure(app, StatusCode::INTERNAL_SERVER_ERROR, "An internal error occurred. Please try again.")
+        }
+        status if status.is_server_error() || status == StatusCode::FAILED_DEPENDENCY => failure(app, status, &text),
+        _ => failure(app, StatusCode::BAD_REQUEST, &text),
+    }
+}
+
+fn failure(app: &App, status: StatusCode, text: &str) -> Response {
+    done(app, status, "Not connected", text, None, &json!({"type": "tools:oauth:complete", "success": false, "message": text}))
+}
+
+fn done(app: &App, status: StatusCode, title: &str, text: &str, logo: Option<&str>, message: &serde_json::Value) -> Response {
+    let origin = json!(app.options.web_origin).to_string().replace('<', "\\u003c");
+    let message = message.to_string().replace('<', "\\u003c");
+    render(status, &DonePage { title, text, logo, message, origin })
+}
+
+fn render(status: StatusCode, page: &impl Template) -> Response {
+    let headers = [("cache-control", "no-store"), ("referrer-policy", "no-referrer"), ("x-frame-options", "DENY")];
+    match page.render() {
+        Ok(html) => (status, headers, Html(html)).into_response(),
+        Err(error) => ApiError::internal(&error).into_response(),
+    }
+}

@@ -1,0 +1,109 @@
+//! The route table: every path that Toolyard answers. A route that is not documented cannot be mounted.
+
+use axum::Router;
+use axum::extract::Request;
+use tower::Layer;
+use tower::util::{MapRequest, MapRequestLayer};
+use tower_http::compression::CompressionLayer;
+use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+use utoipa::OpenApi;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::edge::{mount, watch};
+use crate::{App, admin, operations, pages, tools, triggers};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Toolyard", description = "Tools, connections and triggers for agents. Every path also works under `/api` and `/preview`, with and without a trailing slash."),
+    modifiers(&Security)
+)]
+struct Document;
+
+struct Security;
+
+impl utoipa::Modify for Security {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let key = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("A project key; `Authorization: ApiKey <key>` is the same."))
+            .build();
+        components.add_security_scheme("key", SecurityScheme::Http(key));
+        let operator = ApiKeyValue::with_description("Authorization", "`Access <operator key>`");
+        components.add_security_scheme("operator", SecurityScheme::ApiKey(ApiKey::Header(operator)));
+    }
+}
+
+fn table() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(operations::health::health))
+        .routes(routes!(operations::health::ready))
+        .routes(routes!(operations::metrics))
+        .routes(routes!(operations::docs::document))
+        .routes(routes!(operations::docs::page))
+        .routes(routes!(admin::simple_accounts::create, admin::simple_accounts::delete))
+        .routes(routes!(admin::projects::create, admin::projects::list))
+        .routes(routes!(admin::projects::delete))
+        .routes(routes!(admin::keys::create, admin::keys::list))
+        .routes(routes!(admin::keys::revoke))
+        .routes(routes!(tools::oauth_apps::set_everywhere, tools::oauth_apps::list_everywhere))
+        .routes(routes!(tools::oauth_apps::delete_everywhere))
+        .routes(routes!(tools::catalog::providers))
+        .routes(routes!(tools::catalog::provider))
+        .routes(routes!(tools::catalog::integrations))
+        .routes(routes!(tools::catalog::categories))
+        .routes(routes!(tools::catalog::integration))
+        .routes(routes!(tools::catalog::actions))
+        .routes(routes!(tools::catalog::action))
+        .routes(routes!(tools::connections::query))
+        .routes(routes!(tools::connections::create))
+        .routes(routes!(pages::callback))
+        .routes(routes!(tools::connections::fetch, tools::connections::delete))
+        .routes(routes!(tools::connections::refresh))
+        .routes(routes!(tools::connections::revoke))
+        .routes(routes!(tools::connections::usage))
+        .routes(routes!(tools::oauth_apps::set, tools::oauth_apps::list))
+        .routes(routes!(tools::oauth_apps::delete))
+        .routes(routes!(tools::call::call))
+        .routes(routes!(tools::calls::list))
+        .routes(routes!(triggers::catalog::providers))
+        .routes(routes!(triggers::catalog::provider))
+        .routes(routes!(triggers::catalog::integrations))
+        .routes(routes!(triggers::catalog::integration))
+        .routes(routes!(triggers::catalog::events))
+        .routes(routes!(triggers::catalog::event))
+        .routes(routes!(triggers::connections::query))
+        .routes(routes!(triggers::connections::create))
+        .routes(routes!(triggers::connections::fetch, triggers::connections::delete))
+        .routes(routes!(triggers::connections::refresh))
+        .routes(routes!(triggers::connections::revoke))
+        .routes(routes!(triggers::connections::usage))
+        .routes(routes!(pages::show, pages::submit))
+}
+
+/// The OpenAPI document.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    table().split_for_parts().1
+}
+
+/// Rewrites the path, then routes.
+pub type Service = MapRequest<Router, fn(Request) -> Request>;
+
+/// The whole edge as one service.
+pub fn service(app: App) -> Service {
+    let (router, _) = table().split_for_parts();
+    let mut router = router
+        .fallback(watch::not_found)
+        .method_not_allowed_fallback(watch::wrong_method)
+        .layer(axum::middleware::from_fn_with_state(app.clone(), watch::watch))
+        .layer(CompressionLayer::new());
+    if !app.options.cors_origins.is_empty() {
+        let origins: Vec<http::HeaderValue> = app.options.cors_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+        let any = app.options.cors_origins.iter().any(|origin| origin == "*");
+        let origins = if any { AllowOrigin::any() } else { AllowOrigin::list(origins) };
+        router = router.layer(CorsLayer::new().allow_origin(origins).allow_methods(Any).allow_headers(Any));
+    }
+    MapRequestLayer::new(mount::normalise as fn(Request) -> Request).layer(router.with_state(app))
+}

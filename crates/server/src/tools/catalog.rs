@@ -1,0 +1,158 @@
+//! `/tools/catalog`
+
+use axum::Json;
+use axum::extract::State;
+use catalog::{CatalogError, PageQuery};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::App;
+use crate::catalog::{
+    ActionBody, IntegrationAnswer, IntegrationBody, IntegrationsAnswer, ListIntegrations, ProviderAnswer, ProviderBody, ProvidersAnswer,
+};
+use crate::edge::auth::ViewTools;
+use crate::edge::extract::query_values;
+use crate::edge::{ApiResult, PathOf, QueryOf, Scoped};
+
+/// A category of integrations.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CategoryBody {
+    pub id: String,
+    pub name: String,
+}
+
+/// Categories in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CategoriesAnswer {
+    pub count: usize,
+    pub categories: Vec<CategoryBody>,
+}
+
+/// One action in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ActionAnswer {
+    pub count: usize,
+    pub action: ActionBody,
+}
+
+/// A page of actions.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ActionsAnswer {
+    pub count: usize,
+    pub total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    pub actions: Vec<ActionBody>,
+}
+
+/// Which actions to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct ListActions {
+    /// Words to look for.
+    pub query: Option<String>,
+    /// May be repeated.
+    #[serde(default, skip_deserializing)]
+    pub categories: Vec<String>,
+    pub limit: Option<i64>,
+    pub cursor: Option<String>,
+    /// Whether to include schemas and scopes.
+    pub full_details: Option<bool>,
+}
+
+/// List providers
+#[utoipa::path(get, path = "/tools/catalog/providers", operation_id = "list_tool_providers", tag = "Tools", security(("key" = ["view_tools"])),
+    responses((status = 200, body = ProvidersAnswer)))]
+pub(crate) async fn providers(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<ProvidersAnswer>> {
+    let providers: Vec<_> =
+        app.catalog.providers().iter().map(|provider| ProviderBody::new(&app, scope.project, provider)).collect::<Result<_, _>>()?;
+    Ok(Json(ProvidersAnswer { count: providers.len(), providers }))
+}
+
+/// Read a provider
+#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}", operation_id = "fetch_tool_provider", tag = "Tools", security(("key" = ["view_tools"])),
+    params(("provider_key" = String, Path)), responses((status = 200, body = ProviderAnswer), (status = 404, description = "No such provider")))]
+pub(crate) async fn provider(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf(key): PathOf<String>,
+) -> ApiResult<Json<ProviderAnswer>> {
+    let provider = app.catalog.source(&key)?.provider();
+    Ok(Json(ProviderAnswer { count: 1, provider: ProviderBody::new(&app, scope.project, &provider)? }))
+}
+
+/// List integrations
+#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/integrations", operation_id = "list_tool_integrations", tag = "Tools",
+    security(("key" = ["view_tools"])), params(("provider_key" = String, Path), ListIntegrations), responses((status = 200, body = IntegrationsAnswer)))]
+pub(crate) async fn integrations(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf(provider): PathOf<String>,
+    QueryOf(list): QueryOf<ListIntegrations>,
+) -> ApiResult<Json<IntegrationsAnswer>> {
+    Ok(Json(app.catalog.integrations(scope.project, &provider, &list.into())?.into()))
+}
+
+/// List categories
+#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/categories", operation_id = "list_tool_categories", tag = "Tools",
+    security(("key" = ["view_tools"])), params(("provider_key" = String, Path)), responses((status = 200, body = CategoriesAnswer)))]
+pub(crate) async fn categories(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf(provider): PathOf<String>,
+) -> ApiResult<Json<CategoriesAnswer>> {
+    let found = app.catalog.categories(scope.project, &provider)?;
+    let categories: Vec<_> = found.into_iter().map(|category| CategoryBody { id: category.id, name: category.name }).collect();
+    Ok(Json(CategoriesAnswer { count: categories.len(), categories }))
+}
+
+/// Read an integration
+#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}", operation_id = "fetch_tool_integration", tag = "Tools",
+    security(("key" = ["view_tools"])), params(("provider_key" = String, Path), ("integration_key" = String, Path)),
+    responses((status = 200, body = IntegrationAnswer), (status = 404, description = "No such integration")))]
+pub(crate) async fn integration(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf((provider, key)): PathOf<(String, String)>,
+) -> ApiResult<Json<IntegrationAnswer>> {
+    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    Ok(Json(IntegrationAnswer { count: 1, integration: IntegrationBody::full(&integration) }))
+}
+
+/// List actions
+#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}/actions", operation_id = "list_tool_actions", tag = "Tools",
+    security(("key" = ["view_tools"])), params(("provider_key" = String, Path), ("integration_key" = String, Path), ListActions),
+    responses((status = 200, body = ActionsAnswer), (status = 404, description = "No such integration")))]
+pub(crate) async fn actions(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf((provider, key)): PathOf<(String, String)>,
+    QueryOf(list): QueryOf<ListActions>,
+    uri: http::Uri,
+) -> ApiResult<Json<ActionsAnswer>> {
+    let full = list.full_details.unwrap_or(false);
+    let query = PageQuery {
+        search: list.query,
+        categories: query_values(&uri, "categories"),
+        alphabetical: false,
+        limit: list.limit,
+        cursor: list.cursor,
+    };
+    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let page = app.catalog.actions(scope.project, &provider, &key, &query)?;
+    let actions: Vec<_> = page.items.iter().map(|action| ActionBody::new(action, &integration.categories, full)).collect();
+    Ok(Json(ActionsAnswer { count: actions.len(), total: page.total, cursor: page.cursor, actions }))
+}
+
+/// Read an action with its schemas
+#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}/actions/{action_key}", operation_id = "fetch_tool_action",
+    tag = "Tools", security(("key" = ["view_tools"])), params(("provider_key" = String, Path), ("integration_key" = String, Path), ("action_key" = String, Path)),
+    responses((status = 200, body = ActionAnswer), (status = 404, description = "No such action")))]
+pub(crate) async fn action(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf((provider, key, action)): PathOf<(String, String, String)>,
+) -> ApiResult<Json<ActionAnswer>> {
+    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let found = integration.action(&action).ok_or(CatalogError::UnknownAction(action))?;
+    Ok(Json(ActionAnswer { count: 1, action: ActionBody::new(found, &integration.categories, true) }))
+}

@@ -1,0 +1,155 @@
+//! `/tools/oauth-apps` and `/admin/oauth-apps`: the OAuth clients of a project and of the whole deployment.
+
+use axum::Json;
+use axum::extract::State;
+use connections::{App as OAuthApp, NewApp, Owner};
+use http::StatusCode;
+use kernel::AppId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::App;
+use crate::edge::auth::{EditTools, ViewTools};
+use crate::edge::{ApiError, ApiResult, Operator, PathOf, Payload, Scoped};
+
+/// An OAuth app, without its secret.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AppBody {
+    pub id: Uuid,
+    pub provider_key: String,
+    pub integration_key: String,
+    pub client_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<String>>,
+    /// The address to register at the provider.
+    pub redirect_url: String,
+    pub created_at: String,
+}
+
+/// One app in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AppAnswer {
+    pub count: usize,
+    pub oauth_app: AppBody,
+}
+
+/// Apps in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AppsAnswer {
+    pub count: usize,
+    pub oauth_apps: Vec<AppBody>,
+}
+
+/// A request to keep an app; one for the same integration is replaced.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct SetApp {
+    pub oauth_app: NewAppBody,
+}
+
+/// The app as the provider registered it.
+#[derive(Deserialize, ToSchema)]
+pub struct NewAppBody {
+    /// `native` by default.
+    pub provider_key: Option<String>,
+    pub integration_key: String,
+    pub client_id: String,
+    /// Empty for a public client.
+    #[serde(default)]
+    pub client_secret: String,
+    pub scopes: Option<Vec<String>>,
+}
+
+impl std::fmt::Debug for NewAppBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewAppBody").field("integration_key", &self.integration_key).finish_non_exhaustive()
+    }
+}
+
+fn body(app: &App, found: OAuthApp) -> AppBody {
+    AppBody {
+        id: found.id.uuid(),
+        provider_key: found.provider,
+        integration_key: found.integration,
+        client_id: found.client_id,
+        scopes: found.scopes,
+        redirect_url: app.connections.callback_url(),
+        created_at: found.created_at.to_string(),
+    }
+}
+
+async fn set_for(app: &App, owner: Owner, request: SetApp) -> ApiResult<Json<AppAnswer>> {
+    let new = request.oauth_app;
+    let new = NewApp {
+        provider: new.provider_key.unwrap_or_else(|| "native".to_owned()),
+        integration: new.integration_key,
+        client_id: new.client_id,
+        client_secret: new.client_secret,
+        scopes: new.scopes,
+    };
+    let made = app.connections.set_app(owner, new).await?;
+    Ok(Json(AppAnswer { count: 1, oauth_app: body(app, made) }))
+}
+
+async fn list_for(app: &App, owner: Owner) -> ApiResult<Json<AppsAnswer>> {
+    let apps: Vec<_> = app.connections.list_apps(owner).await?.into_iter().map(|found| body(app, found)).collect();
+    Ok(Json(AppsAnswer { count: apps.len(), oauth_apps: apps }))
+}
+
+async fn delete_for(app: &App, owner: Owner, id: AppId) -> ApiResult<StatusCode> {
+    app.connections.delete_app(owner, id).await.map_err(|error| match error {
+        connections::ConnectionError::NotFound => ApiError::not_found("OAuth app not found"),
+        other => other.into(),
+    })?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Keep an OAuth app of the project
+#[utoipa::path(post, path = "/tools/oauth-apps", operation_id = "set_oauth_app", tag = "Tools", security(("key" = ["edit_tools"])), request_body = SetApp,
+    responses((status = 200, body = AppAnswer)))]
+pub(crate) async fn set(
+    Scoped(scope, _): Scoped<EditTools>,
+    State(app): State<App>,
+    Payload(request): Payload<SetApp>,
+) -> ApiResult<Json<AppAnswer>> {
+    set_for(&app, Owner::Project(scope.project), request).await
+}
+
+/// List the project's OAuth apps
+#[utoipa::path(get, path = "/tools/oauth-apps", operation_id = "list_oauth_apps", tag = "Tools", security(("key" = ["view_tools"])),
+    responses((status = 200, body = AppsAnswer)))]
+pub(crate) async fn list(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<AppsAnswer>> {
+    list_for(&app, Owner::Project(scope.project)).await
+}
+
+/// Delete an OAuth app of the project
+#[utoipa::path(delete, path = "/tools/oauth-apps/{app_id}", operation_id = "delete_oauth_app", tag = "Tools", security(("key" = ["edit_tools"])),
+    params(("app_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such app")))]
+pub(crate) async fn delete(
+    Scoped(scope, _): Scoped<EditTools>,
+    State(app): State<App>,
+    PathOf(id): PathOf<AppId>,
+) -> ApiResult<StatusCode> {
+    delete_for(&app, Owner::Project(scope.project), id).await
+}
+
+/// Keep an OAuth app for all projects
+#[utoipa::path(post, path = "/admin/oauth-apps", operation_id = "set_deployment_oauth_app", tag = "Admin", security(("operator" = [])), request_body = SetApp,
+    responses((status = 200, body = AppAnswer)))]
+pub(crate) async fn set_everywhere(_: Operator, State(app): State<App>, Payload(request): Payload<SetApp>) -> ApiResult<Json<AppAnswer>> {
+    set_for(&app, Owner::Deployment, request).await
+}
+
+/// List the OAuth apps for all projects
+#[utoipa::path(get, path = "/admin/oauth-apps", operation_id = "list_deployment_oauth_apps", tag = "Admin", security(("operator" = [])),
+    responses((status = 200, body = AppsAnswer)))]
+pub(crate) async fn list_everywhere(_: Operator, State(app): State<App>) -> ApiResult<Json<AppsAnswer>> {
+    list_for(&app, Owner::Deployment).await
+}
+
+/// Delete an OAuth app for all projects
+#[utoipa::path(delete, path = "/admin/oauth-apps/{app_id}", operation_id = "delete_deployment_oauth_app", tag = "Admin", security(("operator" = [])),
+    params(("app_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such app")))]
+pub(crate) async fn delete_everywhere(_: Operator, State(app): State<App>, PathOf(id): PathOf<AppId>) -> ApiResult<StatusCode> {
+    delete_for(&app, Owner::Deployment, id).await
+}

@@ -1,0 +1,117 @@
+//! `/triggers/catalog`
+
+use axum::Json;
+use axum::extract::State;
+use catalog::{CatalogError, PageQuery};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::App;
+use crate::catalog::{
+    EventBody, IntegrationAnswer, IntegrationBody, IntegrationsAnswer, ListIntegrations, ProviderAnswer, ProviderBody, ProvidersAnswer,
+};
+use crate::edge::auth::ViewTriggers;
+use crate::edge::{ApiResult, PathOf, QueryOf, Scoped};
+
+/// One event in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EventAnswer {
+    pub count: usize,
+    pub event: EventBody,
+}
+
+/// A page of events.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EventsAnswer {
+    pub count: usize,
+    pub total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    pub events: Vec<EventBody>,
+}
+
+/// Which events to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct ListEvents {
+    /// Words to look for.
+    pub query: Option<String>,
+    pub limit: Option<i64>,
+    pub cursor: Option<String>,
+}
+
+/// List providers of events
+#[utoipa::path(get, path = "/triggers/catalog/providers", operation_id = "list_trigger_providers", tag = "Triggers", security(("key" = ["view_triggers"])),
+    responses((status = 200, body = ProvidersAnswer)))]
+pub(crate) async fn providers(Scoped(scope, _): Scoped<ViewTriggers>, State(app): State<App>) -> ApiResult<Json<ProvidersAnswer>> {
+    let providers: Vec<_> =
+        app.catalog.providers().iter().map(|provider| ProviderBody::new(&app, scope.project, provider)).collect::<Result<_, _>>()?;
+    Ok(Json(ProvidersAnswer { count: providers.len(), providers }))
+}
+
+/// Read a provider of events
+#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}", operation_id = "fetch_trigger_provider", tag = "Triggers",
+    security(("key" = ["view_triggers"])), params(("provider_key" = String, Path)), responses((status = 200, body = ProviderAnswer), (status = 404, description = "No such provider")))]
+pub(crate) async fn provider(
+    Scoped(scope, _): Scoped<ViewTriggers>,
+    State(app): State<App>,
+    PathOf(key): PathOf<String>,
+) -> ApiResult<Json<ProviderAnswer>> {
+    let provider = app.catalog.source(&key)?.provider();
+    Ok(Json(ProviderAnswer { count: 1, provider: ProviderBody::new(&app, scope.project, &provider)? }))
+}
+
+/// List integrations with events
+#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations", operation_id = "list_trigger_integrations", tag = "Triggers",
+    security(("key" = ["view_triggers"])), params(("provider_key" = String, Path), ListIntegrations), responses((status = 200, body = IntegrationsAnswer)))]
+pub(crate) async fn integrations(
+    Scoped(scope, _): Scoped<ViewTriggers>,
+    State(app): State<App>,
+    PathOf(provider): PathOf<String>,
+    QueryOf(list): QueryOf<ListIntegrations>,
+) -> ApiResult<Json<IntegrationsAnswer>> {
+    Ok(Json(app.catalog.integrations(scope.project, &provider, &list.into())?.into()))
+}
+
+/// Read an integration with events
+#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}", operation_id = "fetch_trigger_integration", tag = "Triggers",
+    security(("key" = ["view_triggers"])), params(("provider_key" = String, Path), ("integration_key" = String, Path)),
+    responses((status = 200, body = IntegrationAnswer), (status = 404, description = "No such integration")))]
+pub(crate) async fn integration(
+    Scoped(scope, _): Scoped<ViewTriggers>,
+    State(app): State<App>,
+    PathOf((provider, key)): PathOf<(String, String)>,
+) -> ApiResult<Json<IntegrationAnswer>> {
+    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    Ok(Json(IntegrationAnswer { count: 1, integration: IntegrationBody::full(&integration) }))
+}
+
+/// List events
+#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}/events", operation_id = "list_trigger_events", tag = "Triggers",
+    security(("key" = ["view_triggers"])), params(("provider_key" = String, Path), ("integration_key" = String, Path), ListEvents),
+    responses((status = 200, body = EventsAnswer), (status = 404, description = "No such integration")))]
+pub(crate) async fn events(
+    Scoped(scope, _): Scoped<ViewTriggers>,
+    State(app): State<App>,
+    PathOf((provider, key)): PathOf<(String, String)>,
+    QueryOf(list): QueryOf<ListEvents>,
+) -> ApiResult<Json<EventsAnswer>> {
+    let query = PageQuery { search: list.query, limit: list.limit, cursor: list.cursor, ..PageQuery::default() };
+    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let page = app.catalog.events(scope.project, &provider, &key, &query)?;
+    let events: Vec<_> = page.items.iter().map(|event| EventBody::new(event, &integration, false)).collect();
+    Ok(Json(EventsAnswer { count: events.len(), total: page.total, cursor: page.cursor, events }))
+}
+
+/// Read an event with its schemas
+#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}/events/{event_key}", operation_id = "fetch_trigger_event",
+    tag = "Triggers", security(("key" = ["view_triggers"])), params(("provider_key" = String, Path), ("integration_key" = String, Path), ("event_key" = String, Path)),
+    responses((status = 200, body = EventAnswer), (status = 404, description = "No such event")))]
+pub(crate) async fn event(
+    Scoped(scope, _): Scoped<ViewTriggers>,
+    State(app): State<App>,
+    PathOf((provider, key, event)): PathOf<(String, String, String)>,
+) -> ApiResult<Json<EventAnswer>> {
+    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let found = integration.event(&event).ok_or(CatalogError::UnknownEvent(event))?;
+    Ok(Json(EventAnswer { count: 1, event: EventBody::new(found, &integration, true) }))
+}

@@ -1,0 +1,4 @@
+//! `/triggers`: the catalog of events, and the same connections as `/tools`.
+
+pub mod catalog;
+pub mod connections;

@@ -1,0 +1,196 @@
+//! The two databases behind one set of calls.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, Postgres};
+use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Connection, Executor, Transaction};
+
+use crate::{Arg, Row, StoreError};
+
+const SQLITE_READERS: u32 = 4;
+const POSTGRES_CONNECTIONS: u32 = 16;
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An open database. SQLite has one writer and a few readers, so that writes queue here and never fail as busy.
+#[derive(Clone, Debug)]
+pub enum Db {
+    Sqlite { write: SqlitePool, read: SqlitePool },
+    Postgres(PgPool),
+}
+
+/// A transaction; it is rolled back unless it is committed.
+pub enum Tx {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+impl std::fmt::Debug for Tx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tx")
+    }
+}
+
+/// Binds the arguments and runs one call of sqlx.
+macro_rules! run {
+    ($database:ty, $sql:expr, $args:expr, $call:ident, $executor:expr) => {{
+        let mut query = sqlx::query::<$database>($sql);
+        for arg in $args {
+            arg.check()?;
+            query = match arg {
+                Arg::Uuid(value) => query.bind(value),
+                Arg::Text(value) => query.bind(value.map(std::borrow::Cow::into_owned)),
+                Arg::Int(value) => query.bind(value),
+                Arg::Bool(value) => query.bind(value),
+                Arg::Bytes(value) => query.bind(value.map(std::borrow::Cow::into_owned)),
+            };
+        }
+        query.$call($executor).await
+    }};
+}
+
+impl Db {
+    /// Opens `sqlite://FILE` (made when missing) or `postgres://…`.
+    pub async fn open(address: &str) -> Result<Self, StoreError> {
+        if address.starts_with("postgres://") || address.starts_with("postgresql://") {
+            let options = PgConnectOptions::from_str(address).map_err(|_| StoreError::Address(redact(address)))?;
+            // One try outside the pool, which would hide the reason behind its own time limit.
+            let first = tokio::time::timeout(ACQUIRE_TIMEOUT, PgConnection::connect_with(&options)).await;
+            first.map_err(|_| StoreError::Timeout)??.close().await?;
+            let pool = PgPoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(ACQUIRE_TIMEOUT);
+            return Ok(Self::Postgres(pool.connect_with(options).await?));
+        }
+        if !address.starts_with("sqlite:") || address.contains(":memory:") {
+            return Err(StoreError::Address(redact(address)));
+        }
+        let options = SqliteConnectOptions::from_str(address)
+            .map_err(|_| StoreError::Address(redact(address)))?
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Normal)
+            .foreign_keys(true)
+            .busy_timeout(Duration::from_secs(10));
+        let pool = |size| SqlitePoolOptions::new().max_connections(size).acquire_timeout(ACQUIRE_TIMEOUT).test_before_acquire(false);
+        let write = pool(1).connect_with(options.clone()).await?;
+        let read = pool(SQLITE_READERS).connect_lazy_with(options.read_only(true));
+        Ok(Self::Sqlite { write, read })
+    }
+
+    /// Whether there is something to open: a SQLite file may not have been made yet.
+    pub fn is_there(address: &str) -> bool {
+        let file = address.strip_prefix("sqlite:").map(|rest| rest.strip_prefix("//").unwrap_or(rest));
+        file.is_none_or(|file| std::path::Path::new(file.split('?').next().unwrap_or(file)).exists())
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite { read, .. } => read.execute("select 1").await.map(|_| ())?,
+            Self::Postgres(pool) => pool.execute("select 1").await.map(|_| ())?,
+        }
+        Ok(())
+    }
+
+    /// The name of the database's kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Sqlite { .. } => "sqlite",
+            Self::Postgres(_) => "postgres",
+        }
+    }
+
+    /// Every row of a reading query.
+    pub async fn all<const N: usize>(&self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Vec<Row>, StoreError> {
+        Ok(match self {
+            Self::Sqlite { read, .. } => run!(Sqlite, sql, args, fetch_all, read)?.into_iter().map(Row::Sqlite).collect(),
+            Self::Postgres(pool) => run!(Postgres, sql, args, fetch_all, pool)?.into_iter().map(Row::Postgres).collect(),
+        })
+    }
+
+    /// The row of a reading query, if there is one.
+    pub async fn optional<const N: usize>(&self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Option<Row>, StoreError> {
+        Ok(match self {
+            Self::Sqlite { read, .. } => run!(Sqlite, sql, args, fetch_optional, read)?.map(Row::Sqlite),
+            Self::Postgres(pool) => run!(Postgres, sql, args, fetch_optional, pool)?.map(Row::Postgres),
+        })
+    }
+
+    /// The row that a writing query returns, if there is one.
+    pub async fn returning<const N: usize>(&self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Option<Row>, StoreError> {
+        Ok(match self {
+            Self::Sqlite { write, .. } => run!(Sqlite, sql, args, fetch_optional, write)?.map(Row::Sqlite),
+            Self::Postgres(pool) => run!(Postgres, sql, args, fetch_optional, pool)?.map(Row::Postgres),
+        })
+    }
+
+    /// How many rows a writing query changed.
+    pub async fn execute<const N: usize>(&self, sql: &'static str, args: [Arg<'_>; N]) -> Result<u64, StoreError> {
+        Ok(match self {
+            Self::Sqlite { write, .. } => run!(Sqlite, sql, args, execute, write)?.rows_affected(),
+            Self::Postgres(pool) => run!(Postgres, sql, args, execute, pool)?.rows_affected(),
+        })
+    }
+
+    /// Starts a transaction. SQLite takes its write lock at once: a deferred one that reads first could fail later.
+    pub async fn begin(&self) -> Result<Tx, StoreError> {
+        Ok(match self {
+            Self::Sqlite { write, .. } => Tx::Sqlite(write.begin_with("begin immediate").await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite { write, read } => {
+                read.close().await;
+                write.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Tx {
+    pub async fn all<const N: usize>(&mut self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Vec<Row>, StoreError> {
+        Ok(match self {
+            Self::Sqlite(tx) => run!(Sqlite, sql, args, fetch_all, &mut **tx)?.into_iter().map(Row::Sqlite).collect(),
+            Self::Postgres(tx) => run!(Postgres, sql, args, fetch_all, &mut **tx)?.into_iter().map(Row::Postgres).collect(),
+        })
+    }
+
+    pub async fn optional<const N: usize>(&mut self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Option<Row>, StoreError> {
+        Ok(match self {
+            Self::Sqlite(tx) => run!(Sqlite, sql, args, fetch_optional, &mut **tx)?.map(Row::Sqlite),
+            Self::Postgres(tx) => run!(Postgres, sql, args, fetch_optional, &mut **tx)?.map(Row::Postgres),
+        })
+    }
+
+    pub async fn execute<const N: usize>(&mut self, sql: &'static str, args: [Arg<'_>; N]) -> Result<u64, StoreError> {
+        Ok(match self {
+            Self::Sqlite(tx) => run!(Sqlite, sql, args, execute, &mut **tx)?.rows_affected(),
+            Self::Postgres(tx) => run!(Postgres, sql, args, execute, &mut **tx)?.rows_affected(),
+        })
+    }
+
+    pub async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+        }
+        Ok(())
+    }
+
+    /// Whether row locks exist: PostgreSQL locks the rows it reads `for update`, SQLite's transaction holds the whole file.
+    pub fn locks_rows(&self) -> bool {
+        matches!(self, Self::Postgres(_))
+    }
+}
+
+/// An address without its password.
+fn redact(address: &str) -> String {
+    match (address.find("://"), address.rfind('@')) {
+        (Some(start), Some(at)) if start + 3 <= at => format!("{}…{}", &address[..start + 3], &address[at..]),
+        _ => address.to_owned(),
+    }
+}

@@ -1,0 +1,20 @@
+//! `Db`: SQLite or PostgreSQL behind one set of calls, one SQL text per query for both, transactions and embedded migrations.
+//! It must never know what a table means; each domain keeps its own queries.
+
+mod args;
+mod db;
+mod error;
+mod migrate;
+mod row;
+
+pub use args::Arg;
+pub use db::{Db, Tx};
+pub use error::StoreError;
+pub use migrate::Pending;
+pub use row::{Column, Row};
+
+/// The arguments of a query, in order.
+#[macro_export]
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { [$($crate::Arg::from($value)),*] };
+}

@@ -1,0 +1,72 @@
+//! Migrations: embedded, in order, one text for both databases.
+
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
+
+use crate::{Db, StoreError};
+
+macro_rules! migrations {
+    ($($version:literal $name:literal),* $(,)?) => {
+        [$(($version, $name, include_str!(concat!("../migrations/", $name, ".sql")))),*]
+    };
+}
+
+const MIGRATIONS: &[(i64, &str, &str)] = &migrations![1 "0001_foundation", 2 "0002_connections", 3 "0003_tool_calls"];
+
+/// A migration that has not run on this database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    pub version: i64,
+    pub name: String,
+}
+
+fn migrator() -> Migrator {
+    Migrator::with_migrations(
+        MIGRATIONS
+            .iter()
+            .map(|(version, name, sql)| Migration::new(*version, (*name).into(), MigrationType::Simple, (*sql).into_sql_str(), false))
+            .collect(),
+    )
+}
+
+impl Db {
+    /// Brings the tables up to this program's version. Nodes that start together wait for each other.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        self.pending().await?;
+        match self {
+            Self::Sqlite { write, .. } => migrator().run(write).await?,
+            Self::Postgres(pool) => migrator().run(pool).await?,
+        }
+        Ok(())
+    }
+
+    /// Every migration there is.
+    pub fn all_migrations() -> Vec<Pending> {
+        MIGRATIONS.iter().map(|(version, name, _)| Pending { version: *version, name: (*name).to_owned() }).collect()
+    }
+
+    /// What `migrate` would do; nothing is changed. A database made by a later version of this program is an error.
+    pub async fn pending(&self) -> Result<Vec<Pending>, StoreError> {
+        let migrator = migrator();
+        let applied = match self {
+            Self::Sqlite { write, .. } => {
+                let mut connection = write.acquire().await?;
+                connection.list_applied_migrations(&migrator.table_name).await
+            }
+            Self::Postgres(pool) => {
+                let mut connection = pool.acquire().await?;
+                connection.list_applied_migrations(&migrator.table_name).await
+            }
+        };
+        // A database without the table of migrations has none.
+        let applied = applied.unwrap_or_default();
+        let known = |version: i64| MIGRATIONS.iter().any(|(known, ..)| *known == version);
+        if let Some(unknown) = applied.iter().find(|migration| !known(migration.version)) {
+            return Err(StoreError::Newer(format!("it has migration {}, which this version does not know", unknown.version)));
+        }
+        Ok(Self::all_migrations()
+            .into_iter()
+            .filter(|pending| !applied.iter().any(|migration| migration.version == pending.version))
+            .collect())
+    }
+}

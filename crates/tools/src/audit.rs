@@ -1,0 +1,203 @@
+//! The audit trail: a row for every call, written in batches so that many calls share one commit.
+
+use std::time::Duration;
+
+use connections::Consumer;
+use futures_util::future::BoxFuture;
+use kernel::{CallId, ConnectionId, KeyId, ProjectId, Timestamp, UserId};
+use store::{Db, Row, StoreError, Tx, args};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{CallError, Tools};
+
+const QUEUE: usize = 4096;
+const BATCH: usize = 256;
+const MAX_MESSAGE: usize = 500;
+const DEFAULT_PAGE: i64 = 50;
+const MAX_PAGE: i64 = 500;
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The tool ran and succeeded.
+    Ok,
+    /// The tool ran and said no.
+    Error,
+    /// The tool did not run, or not to its end.
+    Failed,
+}
+
+impl Outcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        match text {
+            "ok" => Self::Ok,
+            "error" => Self::Error,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// One call, for the record. It holds no arguments and no results.
+#[derive(Clone, Debug)]
+pub struct CallRecord {
+    pub id: CallId,
+    pub project: ProjectId,
+    pub key: KeyId,
+    pub user: Option<UserId>,
+    pub call_ref: String,
+    pub connection: Option<ConnectionId>,
+    pub outcome: Outcome,
+    pub message: Option<String>,
+    pub duration: Duration,
+    pub created_at: Timestamp,
+}
+
+impl CallRecord {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let micros: i64 = row.get("duration_us")?;
+        Ok(Self {
+            id: row.get("id")?,
+            project: row.get("project_id")?,
+            key: row.get("key_id")?,
+            user: row.get("user_id")?,
+            call_ref: row.get("call_ref")?,
+            connection: row.get("connection_id")?,
+            outcome: Outcome::parse(&row.get::<String>("outcome")?),
+            message: row.get("message")?,
+            duration: Duration::from_micros(u64::try_from(micros).unwrap_or(0)),
+            created_at: row.get("created_at")?,
+        })
+    }
+
+    async fn insert(&self, tx: &mut Tx) -> Result<(), StoreError> {
+        let sql = "insert into tool_calls (project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at) \
+                   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+        let message = self.message.as_ref().map(|text| text.chars().filter(|c| *c != '\0').take(MAX_MESSAGE).collect::<String>());
+        let micros = i64::try_from(self.duration.as_micros()).unwrap_or(i64::MAX);
+        let args = args![
+            self.project,
+            self.id,
+            self.key,
+            self.user,
+            self.call_ref.as_str(),
+            self.connection,
+            self.outcome.name(),
+            message,
+            micros,
+            self.created_at
+        ];
+        tx.execute(sql, args).await.map(|_| ())
+    }
+}
+
+type Entry = (CallRecord, oneshot::Sender<()>);
+
+/// Where calls are recorded.
+#[derive(Clone, Debug)]
+pub struct Audit(mpsc::Sender<Entry>);
+
+impl Audit {
+    pub(crate) fn start(db: Db) -> Self {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        tokio::spawn(write(db, receiver));
+        Self(sender)
+    }
+
+    /// Records a call and returns once the row is committed.
+    pub(crate) async fn record(&self, record: CallRecord) {
+        let (done, written) = oneshot::channel();
+        if self.0.send((record, done)).await.is_ok() {
+            let _ = written.await;
+        }
+    }
+
+    /// Waits until everything recorded so far is written.
+    pub(crate) async fn drain(&self) {
+        while self.0.capacity() < self.0.max_capacity() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+async fn write(db: Db, mut receiver: mpsc::Receiver<Entry>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while receiver.recv_many(&mut batch, BATCH).await > 0 {
+        if let Err(error) = write_together(&db, &batch).await {
+            tracing::debug!(%error, "a batch of audit rows failed; writing them one by one");
+            for entry in &batch {
+                if let Err(error) = write_together(&db, std::slice::from_ref(entry)).await {
+                    tracing::error!(call = %entry.0.id, call_ref = entry.0.call_ref, %error, "a call could not be recorded");
+                }
+            }
+        }
+        for (_, done) in batch.drain(..) {
+            let _ = done.send(());
+        }
+    }
+}
+
+async fn write_together(db: &Db, batch: &[Entry]) -> Result<(), StoreError> {
+    let mut tx = db.begin().await?;
+    for (record, _) in batch {
+        record.insert(&mut tx).await?;
+    }
+    tx.commit().await
+}
+
+/// Which calls to list.
+#[derive(Clone, Debug, Default)]
+pub struct CallFilter {
+    pub connection: Option<ConnectionId>,
+    pub outcome: Option<String>,
+    pub limit: Option<i64>,
+    pub cursor: Option<String>,
+}
+
+/// One page of calls, newest first.
+#[derive(Clone, Debug)]
+pub struct CallPage {
+    pub calls: Vec<CallRecord>,
+    pub cursor: Option<String>,
+}
+
+impl Tools {
+    pub async fn calls(&self, project: ProjectId, filter: &CallFilter) -> Result<CallPage, CallError> {
+        let limit = filter.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
+        let before: Option<CallId> = match filter.cursor.as_deref() {
+            None | Some("") => None,
+            Some(cursor) => Some(cursor.parse().map_err(|_| CallError::BadCursor)?),
+        };
+        let sql = "select project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at from tool_calls \
+                   where project_id = $1 and ($2 is null or id < $2) and ($3 is null or connection_id = $3) and ($4 is null or outcome = $4) \
+                   order by id desc limit $5";
+        let rows = self.db.all(sql, args![project, before, filter.connection, filter.outcome.as_deref(), limit + 1]).await?;
+        let mut calls: Vec<CallRecord> = rows.iter().map(CallRecord::read).collect::<Result<_, _>>()?;
+        let more = calls.len() > usize::try_from(limit).unwrap_or(0);
+        calls.truncate(usize::try_from(limit).unwrap_or(0));
+        let cursor = calls.last().filter(|_| more).map(|call| call.id.to_string());
+        Ok(CallPage { calls, cursor })
+    }
+}
+
+/// The calls made through a connection count as its use.
+impl Consumer for Tools {
+    fn kind(&self) -> &'static str {
+        "tools"
+    }
+
+    fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>> {
+        Box::pin(async move {
+            let sql = "select count(*) as calls from tool_calls where project_id = $1 and connection_id = $2";
+            let row = self.db.optional(sql, args![project, connection]).await?;
+            row.map_or(Ok(0), |row| row.get("calls"))
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! What can go wrong with a call.
+
+use connections::ConnectionError;
+use kernel::call_ref::CallRefError;
+use store::StoreError;
+
+/// A call that did not come to a result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    #[error(transparent)]
+    Ref(#[from] CallRefError),
+    #[error("Unknown reserved Agenta tool handler: {0}")]
+    UnknownReserved(String),
+    #[error("Workflow tools are not enabled on this deployment.")]
+    NoWorkflows,
+    #[error("{0}")]
+    Arguments(String),
+    #[error("Connection not found: {0}")]
+    ConnectionNotFound(String),
+    #[error("Action not found: {0}")]
+    ActionNotFound(String),
+    #[error(transparent)]
+    Connection(ConnectionError),
+    /// `uncertain` when the call may have taken effect all the same.
+    #[error("{message}")]
+    Upstream { message: String, uncertain: bool },
+    #[error("{message}")]
+    UpstreamServer { message: String },
+    #[error("{0}")]
+    KeyReused(String),
+    #[error("{0}")]
+    InProgress(String),
+    #[error("The cursor is not one of ours; leave it out to start at the newest call.")]
+    BadCursor,
+    #[error("the call was interrupted: {0}")]
+    Interrupted(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl CallError {
+    /// Whether nobody can tell if the tool did its work.
+    pub fn is_uncertain(&self) -> bool {
+        matches!(self, Self::Upstream { uncertain: true, .. } | Self::UpstreamServer { .. } | Self::Interrupted(_))
+    }
+}
+
+impl From<ConnectionError> for CallError {
+    fn from(error: ConnectionError) -> Self {
+        Self::Connection(error)
+    }
+}

@@ -1,0 +1,131 @@
+//! `Idempotency-Key`: a call repeated under the same key returns the first result and runs nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kernel::{CallId, KeyId, ProjectId};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use store::{StoreError, args};
+
+use crate::{CallError, CallReply, ToolResult, Tools};
+
+const KEPT_FOR: Duration = Duration::from_hours(24);
+const MAX_KEY: usize = 255;
+
+/// A place taken under a key, to be filled with the reply.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    project: ProjectId,
+    name: String,
+    call: CallId,
+}
+
+/// What is known about a key.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    /// Nothing: this call is the first.
+    First(Reservation),
+    /// The first call's reply.
+    Done(CallReply),
+}
+
+impl Tools {
+    pub(crate) async fn reserve(
+        &self,
+        project: ProjectId,
+        caller: KeyId,
+        key: &str,
+        call: CallId,
+        call_ref: &str,
+        arguments: &Value,
+    ) -> Result<Seen, CallError> {
+        if key.is_empty() || key.len() > MAX_KEY {
+            return Err(CallError::Arguments(format!("Idempotency-Key must have 1 to {MAX_KEY} characters")));
+        }
+        // Two keys of one project do not share results: each sees only what it called itself.
+        let name = format!("{caller}:{key}");
+        let print = fingerprint(call_ref, arguments);
+        let now = self.clock.now();
+        let mut tx = self.db.begin().await?;
+        tx.execute("delete from tool_idempotency where project_id = $1 and created_at < $2", args![project, now.minus(KEPT_FOR)]).await?;
+        let sql = "insert into tool_idempotency (project_id, name, fingerprint, call_id, created_at) values ($1, $2, $3, $4, $5) \
+                   on conflict (project_id, name) do nothing";
+        let first = tx.execute(sql, args![project, name.as_str(), print.as_slice(), call, now]).await? == 1;
+        if first {
+            tx.commit().await?;
+            return Ok(Seen::First(Reservation { project, name, call }));
+        }
+        let sql = "select fingerprint, call_id, reply from tool_idempotency where project_id = $1 and name = $2";
+        let row = tx.optional(sql, args![project, name.as_str()]).await?;
+        tx.commit().await?;
+        let Some(row) = row else {
+            return Err(CallError::InProgress("The first call with this Idempotency-Key just ended. Try again.".to_owned()));
+        };
+        if row.get::<Vec<u8>>("fingerprint")? != print {
+            return Err(CallError::KeyReused("This Idempotency-Key was used with another call.".to_owned()));
+        }
+        match row.get::<Option<Value>>("reply")? {
+            Some(reply) => Ok(Seen::Done(read(row.get("call_id")?, &reply))),
+            None => Err(CallError::InProgress(
+                "The first call with this Idempotency-Key has not ended, or its outcome is not known. It is not run again.".to_owned(),
+            )),
+        }
+    }
+
+    /// Keeps the reply of the first call; a call that never reached its target frees the key.
+    pub(crate) async fn settle(&self, reservation: Reservation, reply: Option<&CallReply>) -> Result<(), StoreError> {
+        let Reservation { project, name, call } = reservation;
+        match reply {
+            Some(reply) => {
+                let text = json!({"data": reply.result.data, "error": reply.result.error, "at": reply.at.micros()});
+                let sql = "update tool_idempotency set reply = $4 where project_id = $1 and name = $2 and call_id = $3";
+                self.db.execute(sql, args![project, name, call, &text]).await?;
+            }
+            None => {
+                self.db
+                    .execute(
+                        "delete from tool_idempotency where project_id = $1 and name = $2 and call_id = $3",
+                        args![project, name, call],
+                    )
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(id: CallId, reply: &Value) -> CallReply {
+    let error = reply["error"].as_str().map(str::to_owned);
+    let at = kernel::Timestamp::from_micros(reply["at"].as_i64().unwrap_or_default());
+    CallReply { id, at, result: ToolResult { data: reply["data"].clone(), error } }
+}
+
+fn fingerprint(call_ref: &str, arguments: &Value) -> Vec<u8> {
+    Sha256::new().chain_update(call_ref).chain_update([0]).chain_update(sorted(arguments).to_string()).finalize().to_vec()
+}
+
+/// The same value with its keys in order: how a caller orders them means nothing.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields: BTreeMap<&String, Value> = fields.iter().map(|(name, field)| (name, sorted(field))).collect();
+            Value::Object(fields.into_iter().map(|(name, field)| (name.clone(), field)).collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_keys_means_nothing() {
+        let one = fingerprint("x", &json!({"a": 1, "b": {"c": [1, 2], "d": 2}}));
+        assert_eq!(one, fingerprint("x", &json!({"b": {"d": 2, "c": [1, 2]}, "a": 1})));
+        assert_ne!(one, fingerprint("x", &json!({"b": {"d": 2, "c": [2, 1]}, "a": 1})));
+        assert_ne!(one, fingerprint("y", &json!({"a": 1, "b": {"c": [1, 2], "d": 2}})));
+    }
+}

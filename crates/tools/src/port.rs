@@ -1,0 +1,45 @@
+//! The port: what a provider does for a call.
+
+use catalog::{Action, Integration};
+use connections::Usable;
+use egress::EgressError;
+use futures_util::future::BoxFuture;
+use kernel::ConnectionId;
+use serde_json::{Map, Value};
+
+/// One call of an action, ready to run: arguments checked, credential fresh.
+#[derive(Clone, Copy, Debug)]
+pub struct Invocation<'a> {
+    pub integration: &'a Integration,
+    pub action: &'a Action,
+    pub arguments: &'a Map<String, Value>,
+    pub connection: ConnectionId,
+    pub usable: &'a Usable,
+}
+
+/// What the tool said. `error` is set when it ran and said no.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolResult {
+    pub data: Value,
+    pub error: Option<String>,
+}
+
+/// Why the tool did not run to its end.
+#[derive(Debug)]
+pub enum RunError {
+    /// The request could not be made from these arguments.
+    Arguments(String),
+    /// The provider refused the credential.
+    Unauthorized(String),
+    /// The provider answered with something that is no result.
+    Upstream(String),
+    /// The provider failed.
+    Server { status: u16, message: String },
+    /// The provider could not be reached, or not in time.
+    Unreachable(EgressError),
+}
+
+/// Runs the actions of one provider.
+pub trait Runner: Send + Sync + std::fmt::Debug {
+    fn run<'a>(&'a self, invocation: Invocation<'a>) -> BoxFuture<'a, Result<ToolResult, RunError>>;
+}

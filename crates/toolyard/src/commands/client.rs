@@ -1,0 +1,105 @@
+//! Commands that talk to a running server, as any client would.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use egress::{Allow, Egress, Request};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method};
+use serde_json::Value;
+use url::Url;
+
+use crate::config::Config;
+use crate::files;
+
+/// Where the server is and how to get in.
+#[derive(Debug, Args)]
+pub(super) struct Remote {
+    /// Address of the server [default: the listening address]
+    #[arg(long, env = "TOOLYARD_URL", value_name = "URL")]
+    url: Option<String>,
+    /// Project key [default: owner.key of the data directory]
+    #[arg(long, env = "TOOLYARD_KEY", value_name = "KEY", hide_env_values = true)]
+    key: Option<String>,
+}
+
+/// A client of one server.
+#[derive(Debug)]
+pub(super) struct Client {
+    base: Url,
+    key: HeaderValue,
+    egress: Egress,
+}
+
+impl Client {
+    pub(super) fn new(config: &Config, remote: &Remote) -> anyhow::Result<Self> {
+        let url = remote.url.clone().unwrap_or_else(|| format!("http://{}", config.listen));
+        let base: Url = format!("{}/", url.trim_end_matches('/')).parse().with_context(|| format!("`{url}` is not a web address"))?;
+        let key = match &remote.key {
+            Some(key) => key.clone(),
+            None => owner_key(&config.data_dir)?,
+        };
+        let mut key = HeaderValue::from_str(&format!("ApiKey {key}")).context("the key holds characters that no key has")?;
+        key.set_sensitive(true);
+        // The one address that the user named; it may well be private.
+        let allow: Allow = base.host_str().context("the address names no host")?.trim_matches(['[', ']']).parse()?;
+        let egress = Egress::new(egress::Config { allow, ..egress::Config::default() })?;
+        Ok(Self { base, key, egress })
+    }
+
+    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.send(Method::GET, path, None).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub(super) async fn delete(&self, path: &str) -> anyhow::Result<Value> {
+        self.send(Method::DELETE, path, None).await
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        let url = self.base.join(path.trim_start_matches('/'))?;
+        let mut request = Request::new(method, url).timeout(Duration::from_secs(90)).header(AUTHORIZATION, self.key.clone());
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.to_string());
+        }
+        let response = self
+            .egress
+            .send(request)
+            .await
+            .with_context(|| format!("cannot reach {}; is `toolyard serve` running?", self.base.origin().ascii_serialization()))?;
+        let reply: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
+        if !response.status.is_success() {
+            bail!("{}", detail(&reply).unwrap_or_else(|| format!("the server answered {}", response.status)));
+        }
+        Ok(reply)
+    }
+}
+
+fn owner_key(data_dir: &Path) -> anyhow::Result<String> {
+    let path = data_dir.join("owner.key");
+    files::read(&path)?.with_context(|| format!("there is no key in `{}`; give one with --key or TOOLYARD_KEY", path.display()))
+}
+
+/// The words of an error body.
+fn detail(reply: &Value) -> Option<String> {
+    let detail = reply.get("detail")?;
+    if let Some(text) = detail.as_str() {
+        return Some(text.to_owned());
+    }
+    if let Some(first) = detail.get(0) {
+        let place: Vec<String> = first["loc"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned))
+            .collect();
+        return Some(format!("{}: {}", place.join("."), first["msg"].as_str().unwrap_or_default()));
+    }
+    let message = detail["message"].as_str()?;
+    Some(detail["hint"].as_str().map_or_else(|| message.to_owned(), |hint| format!("{message}. {hint}")))
+}

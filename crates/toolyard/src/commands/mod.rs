@@ -1,0 +1,134 @@
+//! The command line.
+
+mod admin;
+mod client;
+mod connect;
+mod integrations;
+mod print;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::config::{self, Config, Settings};
+use crate::yard;
+
+/// Tools, connections and triggers for agents, in one binary.
+///
+/// Without a command it starts the server.
+#[derive(Debug, Parser)]
+#[command(name = "toolyard", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Settings file [default: toolyard.toml, if it is there]
+    #[arg(long, env = "TOOLYARD_CONFIG", global = true, value_name = "FILE", help_heading = "Settings")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the server (the default)
+    Serve,
+    /// Show the settings in force and where each comes from
+    Config,
+    /// List and show integrations; check manifest files
+    Integrations(integrations::IntegrationsArgs),
+    /// Connect an account
+    Connect(connect::ConnectArgs),
+    /// List, refresh, revoke and delete connections
+    Connections(connect::ConnectionsArgs),
+    /// Keep the OAuth apps that you registered at providers
+    #[command(subcommand)]
+    OauthApp(connect::OauthAppCommand),
+    /// Call an action
+    Call(connect::CallArgs),
+    /// Bring the database up to date, or see whether it is
+    Migrate {
+        /// Change nothing; exit with 1 when there is something to do
+        #[arg(long)]
+        check: bool,
+    },
+    /// Create, list and delete projects
+    #[command(subcommand)]
+    Project(admin::ProjectCommand),
+    /// Create, list and revoke keys; rotate the sealing key
+    #[command(subcommand)]
+    Key(admin::KeyCommand),
+    /// Print the OpenAPI document
+    Openapi,
+}
+
+/// Runs the command line and says in one line what went wrong.
+pub fn run() -> ExitCode {
+    let matches = Cli::command().get_matches();
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error.into()),
+    };
+    // Two TLS stacks share one provider; whoever comes first installs it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    match runtime.block_on(dispatch(cli, &matches)) {
+        Ok(code) => code,
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+    eprintln!("error: {}", causes.join(": ").replace('\n', " "));
+    ExitCode::FAILURE
+}
+
+async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
+    let file = config::read_file(cli.config.as_deref())?;
+    let config = Config::settle(cli.settings.clone(), file.clone())?;
+    match cli.command.unwrap_or(Command::Serve) {
+        Command::Serve => serve::serve(config).await?,
+        Command::Config => print::out(&config::describe(matches, &cli.settings, &file, &config)),
+        Command::Integrations(args) => return Ok(code(integrations::run(config, args).await?)),
+        Command::Connect(args) => connect::connect(config, args).await?,
+        Command::Connections(args) => connect::connections(config, args).await?,
+        Command::OauthApp(command) => connect::oauth_app(config, command).await?,
+        Command::Call(args) => return Ok(code(connect::call(config, args).await?)),
+        Command::Migrate { check } => return migrate(&config, check).await,
+        Command::Project(command) => admin::project(config, command).await?,
+        Command::Key(command) => admin::key(config, command).await?,
+        Command::Openapi => print::out(&(server::openapi().to_pretty_json().context("cannot write the document")? + "\n")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn code(fine: bool) -> ExitCode {
+    if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+async fn migrate(config: &Config, check: bool) -> anyhow::Result<ExitCode> {
+    let pending = if check && !store::Db::is_there(&config.database_url) {
+        store::Db::all_migrations()
+    } else {
+        crate::files::ensure_dir(&config.data_dir)?;
+        let db = yard::connect(config).await?;
+        let pending = db.pending().await?;
+        if !check {
+            db.migrate().await?;
+        }
+        pending
+    };
+    for migration in &pending {
+        print::out(&format!("{}  {}\n", if check { "pending" } else { "applied" }, migration.name));
+    }
+    if pending.is_empty() {
+        print::out("the database is up to date\n");
+    }
+    Ok(code(!check || pending.is_empty()))
+}

@@ -1,0 +1,55 @@
+//! `toolyard serve`
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::print;
+use crate::config::Config;
+use crate::log;
+use crate::yard::{self, Yard};
+
+/// Starts the server and runs it until it is told to stop.
+pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
+    log::start(&config)?;
+    let listen = config.listen;
+    let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
+    config.listens_on(listener.local_addr()?);
+    let yard = Yard::open(config).await?;
+    greet(&yard);
+    yard::serve(listener, yard.app(), stop_signal()?).await?;
+    yard.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn greet(yard: &Yard) {
+    let config = &yard.config;
+    let url = &config.public_url;
+    let data = config.data_dir.display();
+    let kept = |name: &str, given: &Option<String>| if given.is_some() { String::new() } else { format!(", {data}/{name}") };
+    print::out(&format!("Toolyard {} listens on http://{}\n", env!("CARGO_PKG_VERSION"), config.listen));
+    print::out(&format!("  docs      {url}/docs\n  database  {}\n", yard.db.kind()));
+    let (operator, sealing) = (kept("operator.key", &config.admin_key), kept("sealing.key", &config.sealing_key));
+    print::out(&format!("  keys      {data}/owner.key{operator}{sealing}\n"));
+    if let Some(key) = &yard.first_key {
+        let key = key.expose();
+        print::out(&format!(
+            "\nFirst start: the project `default` is ready. Its key, shown this once and kept in {data}/owner.key:\n\n  {key}\n\n\
+             Try it:\n\n  curl -X POST -H \"Authorization: ApiKey {key}\" {url}/tools/connections/query\n\n"
+        ));
+    }
+}
+
+/// Ready at the first SIGTERM or SIGINT.
+fn stop_signal() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping");
+    })
+}

@@ -1,0 +1,270 @@
+//! Configuration: flag over environment over `toolyard.toml` over default.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
+use serde::Deserialize;
+
+const FILE: &str = "toolyard.toml";
+
+/// Settings that every command takes.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[command(next_help_heading = "Settings")]
+pub struct Settings {
+    /// Address to listen on [default: 127.0.0.1:8665]
+    #[arg(long, env = "TOOLYARD_LISTEN", global = true, hide_short_help = true, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// sqlite://FILE or postgres://USER@HOST/NAME [default: a file in the data directory]
+    #[arg(long, env = "TOOLYARD_DATABASE_URL", global = true, hide_short_help = true, value_name = "URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// Where the database and the keys are kept [default: toolyard-data]
+    #[arg(long, env = "TOOLYARD_DATA_DIR", global = true, hide_short_help = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Address under which others reach this server [default: the listening address]
+    #[arg(long, env = "TOOLYARD_PUBLIC_URL", global = true, hide_short_help = true, value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Key that seals secrets, 32 bytes in base64; older keys may follow after commas [default: kept in the data directory]
+    #[arg(long, env = "TOOLYARD_SEALING_KEY", global = true, hide_short_help = true, value_name = "KEY", hide_env_values = true)]
+    pub sealing_key: Option<String>,
+    /// The operator's key for /admin [default: kept in the data directory]
+    #[arg(long, env = "TOOLYARD_ADMIN_KEY", global = true, hide_short_help = true, value_name = "KEY", hide_env_values = true)]
+    pub admin_key: Option<String>,
+    /// Directory of further integration manifests [default: none]
+    #[arg(long, env = "TOOLYARD_INTEGRATIONS_DIR", global = true, hide_short_help = true, value_name = "DIR")]
+    pub integrations_dir: Option<PathBuf>,
+    /// Private hosts and networks that calls may reach, such as `10.0.0.0/8,jira.internal` [default: none]
+    #[arg(long, env = "TOOLYARD_EGRESS_ALLOW", global = true, hide_short_help = true, value_name = "HOSTS")]
+    pub egress_allow: Option<String>,
+    /// Address of the web application that opens connect windows; it is told how they ended [default: the public address]
+    #[arg(long, env = "TOOLYARD_WEB_URL", global = true, hide_short_help = true, value_name = "URL")]
+    pub web_url: Option<String>,
+    /// Largest request body in bytes [default: 1048576]
+    #[arg(long, env = "TOOLYARD_BODY_LIMIT", global = true, hide_short_help = true, value_name = "BYTES")]
+    pub body_limit: Option<usize>,
+    /// Seconds that one request may take [default: 60]
+    #[arg(long, env = "TOOLYARD_REQUEST_TIMEOUT", global = true, hide_short_help = true, value_name = "SECONDS")]
+    pub request_timeout: Option<u64>,
+    /// Origins that browsers may call from, separated by commas [default: none]
+    #[arg(long, env = "TOOLYARD_CORS_ORIGINS", global = true, hide_short_help = true, value_name = "ORIGINS")]
+    pub cors_origins: Option<String>,
+    /// What to log, such as `info` or `debug,sqlx=warn` [default: info]
+    #[arg(long, env = "TOOLYARD_LOG", global = true, hide_short_help = true, value_name = "FILTER")]
+    pub log: Option<String>,
+    /// `text` or `json` [default: text on a terminal, else json]
+    #[arg(long, env = "TOOLYARD_LOG_FORMAT", global = true, hide_short_help = true, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+}
+
+/// One setting, for reading and showing all of them alike.
+struct Entry {
+    name: &'static str,
+    secret: bool,
+    text: fn(&Settings) -> Option<String>,
+    default: fn(&Config) -> String,
+}
+
+const ENTRIES: [Entry; 14] = [
+    Entry { name: "listen", secret: false, text: |s| s.listen.clone(), default: |c| c.listen.to_string() },
+    Entry { name: "database_url", secret: true, text: |s| s.database_url.clone(), default: |c| c.database_url.clone() },
+    Entry {
+        name: "data_dir",
+        secret: false,
+        text: |s| s.data_dir.as_ref().map(|dir| dir.display().to_string()),
+        default: |c| c.data_dir.display().to_string(),
+    },
+    Entry { name: "public_url", secret: false, text: |s| s.public_url.clone(), default: |c| c.public_url.clone() },
+    Entry {
+        name: "sealing_key",
+        secret: true,
+        text: |s| s.sealing_key.clone(),
+        default: |c| c.data_dir.join("sealing.key").display().to_string(),
+    },
+    Entry {
+        name: "admin_key",
+        secret: true,
+        text: |s| s.admin_key.clone(),
+        default: |c| c.data_dir.join("operator.key").display().to_string(),
+    },
+    Entry {
+        name: "integrations_dir",
+        secret: false,
+        text: |s| s.integrations_dir.as_ref().map(|dir| dir.display().to_string()),
+        default: |_| String::new(),
+    },
+    Entry { name: "egress_allow", secret: false, text: |s| s.egress_allow.clone(), default: |_| String::new() },
+    Entry { name: "web_url", secret: false, text: |s| s.web_url.clone(), default: |c| c.web_url.clone() },
+    Entry { name: "body_limit", secret: false, text: |s| s.body_limit.map(|n| n.to_string()), default: |c| c.body_limit.to_string() },
+    Entry {
+        name: "request_timeout",
+        secret: false,
+        text: |s| s.request_timeout.map(|n| n.to_string()),
+        default: |c| c.request_timeout.as_secs().to_string(),
+    },
+    Entry { name: "cors_origins", secret: false, text: |s| s.cors_origins.clone(), default: |c| c.cors_origins.join(",") },
+    Entry { name: "log", secret: false, text: |s| s.log.clone(), default: |c| c.log.clone() },
+    Entry { name: "log_format", secret: false, text: |s| s.log_format.clone(), default: |c| c.log_format.name().to_owned() },
+];
+
+/// What is in force.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub database_url: String,
+    pub data_dir: PathBuf,
+    /// Where others reach this server; from the listening address unless it was set.
+    pub public_url: String,
+    pub public_url_set: bool,
+    pub sealing_key: Option<String>,
+    pub admin_key: Option<String>,
+    pub integrations_dir: Option<PathBuf>,
+    pub egress_allow: String,
+    pub web_url: String,
+    pub body_limit: usize,
+    pub request_timeout: Duration,
+    pub cors_origins: Vec<String>,
+    pub log: String,
+    pub log_format: LogFormat,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Auto,
+    Text,
+    Json,
+}
+
+impl LogFormat {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// An address that a browser on this machine can open.
+fn reachable(address: SocketAddr) -> String {
+    if address.ip().is_unspecified() { format!("http://127.0.0.1:{}", address.port()) } else { format!("http://{address}") }
+}
+
+/// Reads the file that `--config` names, or `toolyard.toml` if it is there.
+pub fn read_file(named: Option<&Path>) -> anyhow::Result<Settings> {
+    let path = named.unwrap_or(Path::new(FILE));
+    match std::fs::read_to_string(path) {
+        Ok(text) => toml::from_str(&text).with_context(|| format!("cannot read `{}`", path.display())),
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::default()),
+        Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
+    }
+}
+
+impl Config {
+    /// Settles every setting from the command line (which holds the environment too) and the file.
+    pub fn settle(line: Settings, file: Settings) -> anyhow::Result<Self> {
+        let listen = line.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8665".to_owned());
+        let listen: SocketAddr =
+            listen.parse().with_context(|| format!("`{listen}` is not an address; use HOST:PORT, such as 127.0.0.1:8665"))?;
+        let data_dir = line.data_dir.or(file.data_dir).unwrap_or_else(|| PathBuf::from("toolyard-data"));
+        let database_url = line.database_url.or(file.database_url);
+        let named = line.public_url.or(file.public_url);
+        let public_url_set = named.is_some();
+        let public_url = named.unwrap_or_else(|| reachable(listen));
+        if !public_url.starts_with("http://") && !public_url.starts_with("https://") {
+            bail!("`{public_url}` is not a web address; `public_url` starts with http:// or https://");
+        }
+        let origins = line.cors_origins.or(file.cors_origins).unwrap_or_default();
+        let log_format = match line.log_format.or(file.log_format).as_deref() {
+            None | Some("auto") => LogFormat::Auto,
+            Some("text") => LogFormat::Text,
+            Some("json") => LogFormat::Json,
+            Some(other) => bail!("`{other}` is not a log format; use text or json"),
+        };
+        Ok(Self {
+            listen,
+            database_url: database_url.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("toolyard.db").display())),
+            data_dir,
+            sealing_key: line.sealing_key.or(file.sealing_key).filter(|key| !key.is_empty()),
+            admin_key: line.admin_key.or(file.admin_key).filter(|key| !key.is_empty()),
+            integrations_dir: line.integrations_dir.or(file.integrations_dir),
+            egress_allow: line.egress_allow.or(file.egress_allow).unwrap_or_default(),
+            web_url: line.web_url.or(file.web_url).unwrap_or_else(|| public_url.clone()),
+            body_limit: line.body_limit.or(file.body_limit).unwrap_or(1 << 20),
+            request_timeout: Duration::from_secs(line.request_timeout.or(file.request_timeout).unwrap_or(60).max(1)),
+            cors_origins: origins.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(str::to_owned).collect(),
+            log: line.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
+            log_format,
+            public_url: public_url.trim_end_matches('/').to_owned(),
+            public_url_set,
+        })
+    }
+
+    /// Learns the address that the system chose, when the port was left to it.
+    pub fn listens_on(&mut self, address: SocketAddr) {
+        self.listen = address;
+        if !self.public_url_set {
+            self.public_url = reachable(address);
+        }
+    }
+}
+
+/// What is in force and where each value comes from, secrets hidden.
+pub fn describe(matches: &ArgMatches, line: &Settings, file: &Settings, config: &Config) -> String {
+    let mut text = String::new();
+    for entry in &ENTRIES {
+        let given = (entry.text)(line).or_else(|| (entry.text)(file));
+        let source = match matches.value_source(entry.name) {
+            Some(ValueSource::CommandLine) => "flag",
+            Some(ValueSource::EnvVariable) => "environment",
+            _ if (entry.text)(file).is_some() => "file",
+            _ => "default",
+        };
+        let value = match &given {
+            Some(value) if entry.secret => hide(value),
+            Some(value) => value.clone(),
+            None => (entry.default)(config),
+        };
+        let _ = writeln!(text, "{:<16} = {:<50} # {source}", entry.name, format!("\"{value}\""));
+    }
+    text
+}
+
+/// A secret as it may be shown: an address without its password, anything else not at all.
+fn hide(value: &str) -> String {
+    match (value.find("://"), value.rfind('@')) {
+        (Some(start), Some(at)) if start + 3 <= at => {
+            let user = value[start + 3..at].split(':').next().unwrap_or_default();
+            format!("{}{user}:…{}", &value[..start + 3], &value[at..])
+        }
+        (Some(_), _) => value.to_owned(),
+        _ => "(hidden)".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_wins_over_the_file() {
+        let line = Settings { listen: Some("127.0.0.1:1".to_owned()), ..Settings::default() };
+        let file: Settings = toml::from_str("listen = '127.0.0.1:2'\ndata_dir = '/var/lib/yard'").unwrap();
+        let config = Config::settle(line, file).unwrap();
+        assert_eq!(config.listen.port(), 1);
+        assert_eq!(config.database_url, "sqlite:///var/lib/yard/toolyard.db");
+        assert!(toml::from_str::<Settings>("lisen = 'x'").is_err());
+    }
+
+    #[test]
+    fn secrets_are_hidden() {
+        assert_eq!(hide("postgres://yard:secret@db/yard"), "postgres://yard:…@db/yard");
+        assert_eq!(hide("sqlite://x.db"), "sqlite://x.db");
+        assert_eq!(hide("c2VjcmV0"), "(hidden)");
+    }
+}

@@ -1,0 +1,155 @@
+//! The wiring: from a configuration to a running server.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use accounts::Accounts;
+use anyhow::Context;
+use catalog::{Catalog, Source};
+use connections::{Connections, Connector};
+use egress::Egress;
+use kernel::Clock;
+use kernel::key::PlainKey;
+use providers::native::{self, Native};
+use server::{App, Options, Parts};
+use store::Db;
+use tokio::net::TcpListener;
+use tools::{Runner, Tools};
+
+use crate::config::Config;
+use crate::files;
+use crate::vault::{self, Vault};
+
+/// How long a stopping server waits for what is in flight.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Everything that is open: the database and the domains over it.
+#[derive(Debug)]
+pub struct Yard {
+    pub config: Config,
+    pub db: Db,
+    pub vault: Vault,
+    pub accounts: Accounts,
+    pub catalog: Catalog,
+    pub connections: Connections,
+    pub tools: Tools,
+    pub operator_key: PlainKey,
+    /// The first project's key, when this start made it.
+    pub first_key: Option<PlainKey>,
+}
+
+impl Yard {
+    /// Opens the database, brings it up to date and makes what the first start makes.
+    pub async fn open(config: Config) -> anyhow::Result<Self> {
+        Self::open_at(config, Clock::system()).await
+    }
+
+    /// The same, with a clock of the caller's.
+    pub async fn open_at(config: Config, clock: Clock) -> anyhow::Result<Self> {
+        files::ensure_dir(&config.data_dir)?;
+        let ring = vault::key_ring(&config)?;
+        let db = connect(&config).await?;
+        db.migrate().await.context("cannot bring the database up to date")?;
+        let vault = vault::open(&db, vault::sealer(&config, ring)).await?;
+        let operator_key = operator_key(&config)?;
+        let accounts = Accounts::new(db.clone(), clock.clone());
+        let egress = egress(&config)?;
+        let native = Arc::new(Native::new(manifests(&config)?, egress.clone())?);
+        let catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>]);
+        let connections = Connections::new(connections::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            sealer: vault.sealer.clone(),
+            signer: vault.signer.clone(),
+            catalog: catalog.clone(),
+            egress,
+            connectors: HashMap::from([(native::KEY, native.clone() as Arc<dyn Connector>)]),
+            public_url: config.public_url.clone(),
+        });
+        let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
+        let tools = Tools::new(db.clone(), clock, catalog.clone(), connections.clone(), runners);
+        let first_key = accounts.bootstrap().await?.map(|first| first.key);
+        if let Some(key) = &first_key {
+            files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
+        }
+        Ok(Self { config, db, vault, accounts, catalog, connections, tools, operator_key, first_key })
+    }
+
+    /// The edge over this yard.
+    pub fn app(&self) -> App {
+        App::new(Parts {
+            db: self.db.clone(),
+            accounts: self.accounts.clone(),
+            catalog: self.catalog.clone(),
+            connections: self.connections.clone(),
+            tools: self.tools.clone(),
+            consumers: vec![Arc::new(self.tools.clone())],
+            operator_key: self.operator_key.hash(),
+            metrics: server::operations::Metrics::default(),
+            options: Options {
+                body_limit: self.config.body_limit,
+                request_timeout: self.config.request_timeout,
+                cors_origins: self.config.cors_origins.clone(),
+                web_origin: self.config.web_url.parse::<url::Url>().ok().map(|url| url.origin().ascii_serialization()),
+            },
+        })
+    }
+
+    /// Ends what is under way and closes the database.
+    pub async fn close(&self) {
+        self.tools.drain().await;
+        self.connections.drain().await;
+        self.db.close().await;
+    }
+}
+
+/// Opens the database without changing it.
+pub async fn connect(config: &Config) -> anyhow::Result<Db> {
+    Db::open(&config.database_url).await.map_err(|error| anyhow::anyhow!("cannot open the database: {error}"))
+}
+
+/// The way out, as the operator opened it.
+pub fn egress(config: &Config) -> anyhow::Result<Egress> {
+    let allow = config.egress_allow.parse().context("`egress_allow` is not usable")?;
+    Ok(Egress::new(egress::Config { allow, ..egress::Config::default() })?)
+}
+
+/// The built-in manifests and the operator's.
+pub fn manifests(config: &Config) -> anyhow::Result<Vec<native::manifest::Manifest>> {
+    let mut manifests = native::built_in()?;
+    if let Some(dir) = &config.integrations_dir {
+        manifests.extend(native::read_dir(dir).context("cannot read the integrations directory")?);
+    }
+    Ok(manifests)
+}
+
+fn operator_key(config: &Config) -> anyhow::Result<PlainKey> {
+    if let Some(key) = &config.admin_key {
+        return Ok(PlainKey::from(key.clone()));
+    }
+    let path = config.data_dir.join("operator.key");
+    Ok(PlainKey::from(files::ensure_secret(&path, || PlainKey::generate("tyo").expose().to_owned())?))
+}
+
+/// Serves until `stop` is ready, then finishes what is in flight.
+pub async fn serve(listener: TcpListener, app: App, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+    let service = axum::ServiceExt::<axum::extract::Request>::into_make_service(server::service(app));
+    let (stopping, stopped) = tokio::sync::oneshot::channel();
+    let graceful = axum::serve(listener, service).with_graceful_shutdown(async move {
+        stop.await;
+        let _ = stopping.send(());
+    });
+    let overdue = async {
+        let _ = stopped.await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        served = graceful.into_future() => served.context("the server failed"),
+        () = overdue => {
+            tracing::warn!("stopped with requests still in flight");
+            Ok(())
+        }
+    }
+}

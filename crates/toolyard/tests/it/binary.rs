@@ -1,0 +1,328 @@
+//! The program itself: first start, later starts, what goes wrong, two processes on one database.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use egress::{Allow, Egress, Request};
+use futures_util::future::join_all;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::support::{Fake, Oidc, call_body, fake_connection, manifests, postgres_schema};
+
+fn program(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(dir);
+    command
+        .env("TOOLYARD_DATA_DIR", dir.join("data"))
+        .env("TOOLYARD_EGRESS_ALLOW", "127.0.0.1")
+        .env("TOOLYARD_INTEGRATIONS_DIR", manifests());
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// Runs a command to its end: exit code, stdout, stderr.
+async fn run(mut command: Command) -> (i32, String, String) {
+    let output = command.output().await.unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+struct Server {
+    child: Child,
+    url: String,
+    greeting: String,
+    key: String,
+    egress: Egress,
+}
+
+impl Server {
+    async fn start(dir: &Path, change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = program(dir);
+        command.arg("serve").env("TOOLYARD_LISTEN", "127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::null());
+        change(&mut command);
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut greeting = String::new();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            greeting += &format!("{line}\n");
+            if line.contains("  keys ") {
+                break;
+            }
+        }
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        let url = greeting.lines().next().unwrap_or_default().rsplit(' ').next().unwrap_or_default().to_owned();
+        assert!(url.starts_with("http://127.0.0.1:"), "{greeting}");
+        let allow: Allow = "127.0.0.1".parse().unwrap();
+        let egress = Egress::new(egress::Config { allow, ..egress::Config::default() }).unwrap();
+        let key = std::fs::read_to_string(dir.join("data/owner.key")).unwrap_or_default().trim().to_owned();
+        Self { child, url, greeting, key, egress }
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+        let mut request = Request::new(method, format!("{}{path}", self.url).parse().unwrap()).timeout(Duration::from_mins(1));
+        request = request.header(AUTHORIZATION, HeaderValue::from_str(&format!("ApiKey {}", self.key)).unwrap());
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.to_string());
+        }
+        let response = self.egress.send(request).await.unwrap();
+        (response.status.as_u16(), serde_json::from_slice(&response.body).unwrap_or(Value::Null))
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Value {
+        let (status, reply) = self.send(Method::POST, path, Some(body)).await;
+        assert_eq!(status, 200, "{path}: {reply}");
+        reply
+    }
+
+    async fn call(&self, name: &str, arguments: Value) -> (u16, Value) {
+        self.send(Method::POST, "/tools/call", Some(call_body(name, &arguments))).await
+    }
+
+    async fn terminate(mut self) -> i32 {
+        let pid = self.child.id().unwrap().to_string();
+        Command::new("kill").arg(pid).status().await.unwrap();
+        self.child.wait().await.unwrap().code().unwrap_or(-1)
+    }
+}
+
+#[tokio::test]
+async fn the_first_start_makes_keys_and_later_ones_reuse_them() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    let data = dir.path().join("data");
+    let keys: Vec<String> =
+        ["owner.key", "operator.key", "sealing.key"].iter().map(|name| std::fs::read_to_string(data.join(name)).unwrap()).collect();
+    for name in ["owner.key", "operator.key", "sealing.key"] {
+        assert_eq!(std::fs::metadata(data.join(name)).unwrap().permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(server.send(Method::POST, "/tools/connections/query", None).await.0, 200);
+    assert_eq!(server.terminate().await, 0);
+    let server = Server::start(dir.path(), |_| {}).await;
+    assert!(!server.greeting.contains(keys[0].trim()), "a later start does not show the key");
+    assert_eq!(server.send(Method::POST, "/tools/connections/query", None).await.0, 200);
+    let again: Vec<String> =
+        ["owner.key", "operator.key", "sealing.key"].iter().map(|name| std::fs::read_to_string(data.join(name)).unwrap()).collect();
+    assert_eq!(keys, again);
+}
+
+#[tokio::test]
+async fn what_goes_wrong_at_the_start_is_one_line_and_exit_code_1() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    let taken = server.url.trim_start_matches("http://").to_owned();
+    let other = "c2VhbGluZy1rZXktb2YtMzItYnl0ZXMtZm9yLXRlc3Q=";
+    let cases: [(&[(&str, &str)], &str); 8] = [
+        (&[("TOOLYARD_LISTEN", &taken)], "cannot listen on"),
+        (&[("TOOLYARD_LISTEN", "nonsense")], "is not an address"),
+        (&[("TOOLYARD_DATA_DIR", "/proc/nowhere")], "cannot make the data directory"),
+        (&[("TOOLYARD_SEALING_KEY", other)], "the sealing key does not fit this database"),
+        (&[("TOOLYARD_SEALING_KEY", "short")], "the sealing key is not usable"),
+        (&[("TOOLYARD_DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing")], "cannot open the database"),
+        (&[("TOOLYARD_DATABASE_URL", "mysql://x")], "is not a database address"),
+        (&[("TOOLYARD_INTEGRATIONS_DIR", "/nowhere")], "cannot read the integrations directory"),
+    ];
+    for (env, words) in cases {
+        let mut command = program(dir.path());
+        command.arg("serve").env("TOOLYARD_LISTEN", "127.0.0.1:0");
+        command.envs(env.iter().copied());
+        let (code, out, err) = run(command).await;
+        assert_eq!(code, 1, "{words}: {err}");
+        assert!(
+            err.starts_with("error: ") && err.contains(words) && err.trim().lines().count() == 1 && out.is_empty(),
+            "{words}: {err}{out}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn settings_come_from_flag_environment_and_file() {
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("toolyard.toml"), "listen = '127.0.0.1:1111'\nlog = 'warn'\nbody_limit = 5\nadmin_key = 'topsecret'\n")
+        .unwrap();
+    let mut command = program(dir.path());
+    command.args(["config", "--listen", "127.0.0.1:3333"]).env("TOOLYARD_LOG", "debug").env("TOOLYARD_LISTEN", "127.0.0.1:2222");
+    command.env("TOOLYARD_DATABASE_URL", "postgres://yard:hunter2@db/yard");
+    let (code, out, _) = run(command).await;
+    assert_eq!(code, 0);
+    let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(line("listen"), "listen = \"127.0.0.1:3333\" # flag");
+    assert_eq!(line("log "), "log = \"debug\" # environment");
+    assert_eq!(line("body_limit"), "body_limit = \"5\" # file");
+    assert!(!out.contains("hunter2") && !out.contains("topsecret"), "{out}");
+    std::fs::write(dir.path().join("toolyard.toml"), "lissten = 'x'").unwrap();
+    let mut command = program(dir.path());
+    command.arg("config");
+    let (code, _, err) = run(command).await;
+    assert!(code == 1 && err.contains("lissten"), "{err}");
+}
+
+#[tokio::test]
+async fn the_commands_do_what_the_routes_do() {
+    let dir = TempDir::new().unwrap();
+    let fake = Fake::start().await;
+    let yard = |args: &[&str], url: &str| {
+        let mut command = program(dir.path());
+        command.args(args).env("TOOLYARD_URL", url);
+        run(command)
+    };
+    let (code, out, _) = yard(&["migrate", "--check"], "").await;
+    assert!(code == 1 && out.contains("pending  0001_foundation"), "{out}");
+    assert_eq!(yard(&["migrate"], "").await.0, 0);
+    assert!(yard(&["migrate", "--check"], "").await.1.contains("up to date"));
+    let server = Server::start(dir.path(), |_| {}).await;
+    let url = server.url.clone();
+
+    let (_, out, _) = yard(&["project", "create", "blue", "--json"], "").await;
+    let blue: Value = serde_json::from_str(&out).unwrap();
+    let (_, key, _) = yard(&["key", "create", "--project", "blue", "--role", "viewer"], "").await;
+    assert!(key.starts_with("tyk_"), "{key}");
+    let (_, listed, _) = yard(&["key", "list", "--project", "blue", "--json"], "").await;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed[0]["project_id"], blue["id"]);
+    let id = listed[0]["id"].as_str().unwrap();
+    assert_eq!(yard(&["integrations", "list", "--key", key.trim()], &url).await.0, 0);
+    assert_eq!(yard(&["key", "revoke", id], "").await.0, 0);
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let (code, _, err) = yard(&["integrations", "list", "--key", key.trim()], &url).await;
+    assert!(code == 1 && err.contains("unknown or revoked"), "{err}");
+    assert_eq!(yard(&["project", "delete", "blue"], "").await.0, 1);
+    assert_eq!(yard(&["project", "delete", "blue", "--yes"], "").await.0, 0);
+
+    let (_, out, _) = yard(&["integrations", "--search", "fake"], &url).await;
+    assert!(out.contains("fake") && !out.contains("github"), "{out}");
+    let (_, out, _) = yard(&["integrations", "show", "fake", "MAKE_A_THING"], &url).await;
+    assert!(out.contains("title") && out.contains("yes"), "{out}");
+    let manifest = manifests().join("fake.yaml").display().to_string();
+    assert!(yard(&["integrations", "check", &manifest], "").await.1.contains("ok, 7 actions, 1 events"));
+    let (code, out, _) =
+        yard(&["connect", "fake", "--field", &format!("base={}", fake.url), "--field", "api_key=sk-123456789"], &url).await;
+    assert!(code == 0 && out.contains("connected fake as fake-main (ann)"), "{out}");
+    let (code, out, _) = yard(&["call", "fake", "MAKE_A_THING", "--arg", "title=from the shell", "--arg", "labels=[\"a\"]"], &url).await;
+    let seen: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &seen["body"]), (0, &json!({"title": "from the shell", "labels": ["a"]})));
+    let (code, _, err) = yard(&["call", "fake", "FAIL_A_THING", "--arg", "code=404"], &url).await;
+    assert!(code == 1 && err.contains("status 404 as asked"), "{err}");
+    let (code, _, err) = yard(&["call", "github", "GET_A_REPOSITORY"], &url).await;
+    assert!(code == 1 && err.contains("toolyard connect github"), "{err}");
+    let (_, out, _) = yard(&["connections"], &url).await;
+    assert!(out.contains("fake-main") && out.contains("ready"), "{out}");
+    let (code, out, _) = yard(&["connect", "github", "--no-wait"], &url).await;
+    assert!(code == 0 && out.contains("/connect/"), "{out}");
+    let (code, out, _) = yard(&["oauth-app", "set", "github", "--client-id", "c", "--client-secret", "s"], &url).await;
+    assert!(code == 0 && out.contains("/tools/connections/callback"), "{out}");
+    assert_eq!(yard(&["integrations", "list"], "http://127.0.0.1:1").await.0, 1);
+}
+
+#[tokio::test]
+async fn sealing_keys_rotate_while_the_server_runs() {
+    let dir = TempDir::new().unwrap();
+    let fake = Fake::start().await;
+    let server = Server::start(dir.path(), |_| {}).await;
+    let connect = |slug: &str| {
+        fake_connection(slug, &json!({"auth_scheme": "api_key", "credentials": {"base": fake.url, "api_key": "sk-123456789"}}))
+    };
+    server.post("/tools/connections", connect("before")).await;
+    let rotate = |finish: bool| {
+        let mut command = program(dir.path());
+        command.args(["key", "rotate-sealing"]).args(finish.then_some("--finish"));
+        run(command)
+    };
+    let old = std::fs::read_to_string(dir.path().join("data/sealing.key")).unwrap();
+    assert_eq!(rotate(false).await.0, 0);
+    assert_eq!(server.call("tools.native.fake.MAKE_A_THING.before", json!({"title": "x"})).await.0, 200);
+    server.post("/tools/connections", connect("during")).await;
+    assert_eq!(rotate(true).await.0, 0);
+    let new = std::fs::read_to_string(dir.path().join("data/sealing.key")).unwrap();
+    assert!(new.trim().lines().count() == 1 && new != old);
+    for slug in ["before", "during"] {
+        assert_eq!(server.call(&format!("tools.native.fake.MAKE_A_THING.{slug}"), json!({"title": "x"})).await.0, 200);
+    }
+    assert_eq!(server.terminate().await, 0);
+    let server = Server::start(dir.path(), |_| {}).await;
+    for slug in ["before", "during"] {
+        assert_eq!(server.call(&format!("tools.native.fake.MAKE_A_THING.{slug}"), json!({"title": "x"})).await.0, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_stop_finishes_what_is_in_flight() {
+    let dir = TempDir::new().unwrap();
+    let fake = Fake::start().await;
+    let server = Server::start(dir.path(), |_| {}).await;
+    server
+        .post(
+            "/tools/connections",
+            fake_connection("main", &json!({"auth_scheme": "api_key", "credentials": {"base": fake.url, "api_key": "sk-123456789"}})),
+        )
+        .await;
+    let pid = server.child.id().unwrap().to_string();
+    let (reply, ()) = tokio::join!(server.call("tools.native.fake.SLOWLY.main", json!({"ms": 800})), async {
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        Command::new("kill").arg(&pid).status().await.unwrap();
+    });
+    assert_eq!(reply.0, 200, "{}", reply.1);
+    let mut server = server;
+    assert_eq!(server.child.wait().await.unwrap().code(), Some(0));
+}
+
+/// Two processes, one PostgreSQL, one expired token: one refresh.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_refresh_once() {
+    let database = postgres_schema().await;
+    let dir = TempDir::new().unwrap();
+    // The public address is fixed before the port is known, so that the provider can be told where to send people back.
+    let public = "http://127.0.0.1:8665";
+    let both = |command: &mut Command| {
+        command.env("TOOLYARD_DATABASE_URL", &database).env("TOOLYARD_PUBLIC_URL", public);
+    };
+    let one = Server::start(dir.path(), both).await;
+    let two = Server::start(dir.path(), both).await;
+    let oidc = Oidc::start(&format!("{public}/tools/connections/callback"), 600).await;
+    one.post("/tools/oauth-apps", json!({"oauth_app": {"integration_key": "oidc", "client_id": "yard", "client_secret": "yard-secret"}}))
+        .await;
+    let body = json!({"connection": {"slug": "main", "provider_key": "native", "integration_key": "oidc", "data": {"auth_scheme": "oauth", "credentials": {"base": oidc.issuer}}}});
+    let started = one.post("/tools/connections", body).await;
+    let back = oidc.browse(started["connection"]["data"]["redirect_url"].as_str().unwrap(), "ann", true).await;
+    let (status, _) = two.send(Method::GET, &format!("{}?{}", back.path(), back.query().unwrap()), None).await;
+    assert_eq!(status, 200, "the other process finishes what the first began");
+    oidc.control("expire-access-tokens").await;
+    let calls = (0..50)
+        .map(|number| if number % 2 == 0 { &one } else { &two })
+        .map(|server| server.call("tools.native.oidc.GET_ME.main", json!({})));
+    for (status, reply) in join_all(calls).await {
+        assert_eq!(status, 200, "{reply}");
+    }
+    assert_eq!(oidc.counters().await["refreshes"], 1);
+}
+
+/// A process that dies while it renews a token leaves a connection that works.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refresh_that_is_cut_off_breaks_nothing() {
+    let dir = TempDir::new().unwrap();
+    let fake = Fake::start().await;
+    let mut server = Server::start(dir.path(), |_| {}).await;
+    let data =
+        json!({"auth_scheme": "client_credentials", "credentials": {"base": fake.url, "client_id": "id", "client_secret": "secret-123"}});
+    let made = server.post("/tools/connections", fake_connection("cc", &data)).await;
+    fake.hang_tokens(1);
+    let refresh = format!("/tools/connections/{}/refresh", made["connection"]["id"].as_str().unwrap());
+    tokio::select! {
+        _ = server.send(Method::POST, &refresh, None) => panic!("the refresh was to hang"),
+        () = fake.token_hangs() => {}
+    }
+    server.child.kill().await.unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    let (status, reply) = server.call("tools.native.fake.MAKE_A_THING.cc", json!({"title": "x"})).await;
+    assert_eq!(status, 200, "{reply}");
+    let (status, reply) = server.send(Method::POST, &refresh, None).await;
+    assert_eq!(status, 200, "{reply}");
+    assert_eq!(server.call("tools.native.fake.MAKE_A_THING.cc", json!({"title": "x"})).await.0, 200);
+    assert_eq!(fake.seen().last().unwrap()["headers"]["authorization"], "Bearer token-3-abcdef");
+}

@@ -1,0 +1,178 @@
+//! `POST /tools/call` and `GET /tools/calls`.
+
+use axum::body::Body;
+use http::Request;
+use serde_json::{Value, json};
+
+use crate::support::{Database, Fake, Reply, Test, call_body, on_both};
+
+async fn call_with_key(test: &Test, key: &str, name: &str, arguments: Value) -> Reply {
+    let request = Request::post("/tools/call").header("authorization", format!("ApiKey {}", test.owner)).header("idempotency-key", key);
+    test.send(request.header("content-type", "application/json").body(Body::from(call_body(name, &arguments).to_string())).unwrap()).await
+}
+
+on_both! {
+    async fn every_kind_of_request_is_built_as_the_manifest_says(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let get = json!({"owner": "a b/c", "path": "src/ü.rs", "kind": "bug", "tags": ["x", "y"], "ids": [1, 2], "parts": ["p"], "filter": {"a": {"b": 1}}, "trace": "t-1"});
+        let seen = Test::content(test.call("tools.native.fake.GET_A_THING.main", get).await)["data"].clone();
+        assert_eq!(seen["path"], "/echo/a%20b%2Fc/files/src/%C3%BC.rs");
+        assert_eq!(seen["query"], "fixed=1&flag=true&label=kind%3Abug&tags=x&tags=y&ids=1%2C2&part%5B%5D=p&filter%5Ba%5D%5Bb%5D=1&size=10&sig=sk-fake-123456");
+        assert_eq!((&seen["headers"]["x-trace"], &seen["headers"]["x-always"], &seen["headers"]["x-team"]), (&json!("t-1"), &json!("yes"), &json!("red")));
+        assert!(seen["headers"].get("content-type").is_none());
+
+        let bare = Test::content(test.call("tools.native.fake.GET_A_THING.main", json!({"owner": "a", "path": "b"})).await)["data"].clone();
+        assert_eq!(bare["query"], "fixed=1&flag=true&size=10&sig=sk-fake-123456");
+
+        let make = json!({"title": "T", "note": null, "dry": true});
+        let seen = Test::content(test.call("tools.native.fake.MAKE_A_THING.main", make).await)["data"].clone();
+        assert_eq!((&seen["body"], &seen["query"]), (&json!({"title": "T", "note": null}), &json!("dry=true&sig=sk-fake-123456")));
+
+        let shape = json!({"id": 5, "text": "hi", "to": ["a@x"]});
+        let seen = Test::content(test.call("tools.native.fake.SHAPE_A_THING.main", shape).await)["data"].clone();
+        assert_eq!(seen["body"], json!({"thing": {"id": 5, "text": "aGk=", "summary": "about hi"}, "to": [{"address": "a@x"}]}));
+
+        let form = json!({"amount": 5, "meta": {"k": "v w"}, "items": [{"p": 1}, {"p": 2}], "names": ["n1", "n2"]});
+        let seen = Test::content(test.call("tools.native.fake.FORM_A_THING.main", form).await)["data"].clone();
+        assert_eq!(seen["body"], "amount=5&meta%5Bk%5D=v+w&items%5B0%5D%5Bp%5D=1&items%5B1%5D%5Bp%5D=2&names%5B%5D=n1&names%5B%5D=n2");
+
+        let query = Test::content(test.call("tools.native.fake.QUERY_THINGS.main", json!({"first": 2})).await);
+        assert_eq!(query["data"][0]["variables"], json!({"first": 2}));
+        let refused = Test::content(test.call("tools.native.fake.QUERY_THINGS.main", json!({"first": 0})).await);
+        assert_eq!((&refused["successful"], &refused["error"]), (&json!(false), &json!("first must be positive")));
+    }
+
+    async fn the_envelope_is_the_contracts(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let answer = test.call("tools__native__fake__SLOWLY__main", json!("{\"ms\": 0}")).await.expect(200);
+        assert_eq!(answer["call"]["status"]["code"], "STATUS_CODE_OK");
+        assert_eq!((&answer["call"]["data"]["role"], &answer["call"]["data"]["tool_call_id"]), (&json!("tool"), &json!("t1")));
+        assert_eq!(answer["call"]["data"]["content"], "{\"data\":{\"waited\":0},\"error\":null,\"successful\":true}");
+        let failed = test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 404})).await.expect(200);
+        assert_eq!(failed["call"]["status"]["code"], "STATUS_CODE_ERROR");
+        assert_eq!(failed["call"]["status"]["message"], "404: status 404 as asked");
+    }
+
+    async fn what_the_service_answers_becomes_the_right_status(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        for (code, status) in [(200, 200), (404, 200), (422, 200), (299, 200), (298, 200), (297, 200), (401, 424), (429, 424), (301, 424), (500, 502), (503, 502)] {
+            let reply = test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": code})).await;
+            assert_eq!(reply.status.as_u16(), status, "{code}: {}", reply.text);
+        }
+        let hidden = Test::content(test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 299})).await);
+        assert_eq!((&hidden["successful"], &hidden["error"]), (&json!(false), &json!("not_today")));
+        let text = Test::content(test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 298})).await);
+        assert_eq!(text["data"], "not json at all");
+        let cut = Test::content(test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 297})).await);
+        assert_eq!(cut["data"]["truncated"], true);
+        let down = json!({"auth_scheme": "bearer", "credentials": {"base": fake.url, "token": "t-12345678"}});
+        test.post("/tools/connections", crate::support::fake_connection("down", &down)).await.expect(200);
+    }
+
+    async fn malformed_calls_run_nothing(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let before = fake.seen().len();
+        let make = "tools.native.fake.MAKE_A_THING.main";
+        for (name, arguments, status, words) in [
+            ("nonsense", json!({}), 400, "Invalid tool slug format: nonsense."),
+            ("tools.native.fake.MAKE_A_THING", json!({}), 400, "Invalid tool slug format"),
+            ("tools.native.fake.MAKE A THING.main", json!({}), 400, "Invalid characters in tool slug segment: 'MAKE A THING'"),
+            ("tools.native.fake.MAKE_A_THING.main\n", json!({}), 400, "Invalid characters"),
+            ("workflow.variant.", json!({}), 400, "Invalid workflow tool call_ref"),
+            ("workflow.variant.x", json!({}), 501, "Workflow tools are not enabled"),
+            ("tools.agenta.nope", json!({}), 404, "Unknown reserved Agenta tool handler: tools.agenta.nope"),
+            ("tools.nope.fake.MAKE_A_THING.main", json!({}), 404, "Connection not found: nope/fake/main"),
+            ("tools.native.fake.MAKE_A_THING.other", json!({}), 404, "Connection not found: native/fake/other"),
+            ("tools.native.fake.NOPE.main", json!({}), 404, "Action not found: native/fake/NOPE"),
+            (make, json!("{broken"), 400, "Invalid arguments: the string is not JSON"),
+            (make, json!("[1]"), 400, "not an object"),
+            (make, json!([1]), 400, "give an object"),
+            (make, json!(null), 400, "give an object"),
+            (make, json!({}), 400, "\"title\" is a required property"),
+            (make, json!({"title": "x", "labels": ["a", 5]}), 400, "`/labels/1`"),
+            (make, json!({"title": "x", "other": 1}), 400, "'other' was unexpected"),
+            ("tools.native.fake.GET_A_THING.main", json!({"owner": "..", "path": "x"}), 400, "`owner` may not be empty"),
+            ("tools.native.fake.GET_A_THING.main", json!({"owner": "a", "path": "x/../y"}), 400, "`path` may not be empty"),
+            ("tools.native.fake.GET_A_THING.main", json!({"owner": "a", "path": "x", "trace": "a\r\nb: c"}), 400, "cannot be sent in a header"),
+        ] {
+            let detail = test.call(name, arguments).await.detail(status);
+            assert!(detail.contains(words), "{name}: {detail}");
+        }
+        test.post("/tools/call", json!({"data": {"id": "x", "function": {"name": make}}})).await.expect(422);
+        test.post("/tools/call", json!({"data": {"id": "x", "type": "tool", "function": {"name": make, "arguments": {}}}})).await.expect(422);
+        assert_eq!(fake.seen().len(), before);
+    }
+
+    async fn an_idempotency_key_runs_a_call_once(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let make = "tools.native.fake.MAKE_A_THING.main";
+        let before = fake.seen().len();
+        let first = call_with_key(test, "k1", make, json!({"title": "x"})).await.expect(200);
+        let again = call_with_key(test, "k1", make, json!({"title": "x"})).await.expect(200);
+        assert_eq!(first, again);
+        assert_eq!(fake.seen().len(), before + 1);
+        call_with_key(test, "k1", make, json!({"title": "y"})).await.expect(422);
+        call_with_key(test, &"x".repeat(256), make, json!({"title": "y"})).await.expect(400);
+        call_with_key(test, "k2", make, json!({})).await.expect(400);
+        call_with_key(test, "k2", make, json!({"title": "now right"})).await.expect(200);
+        let slow = "tools.native.fake.SLOWLY.main";
+        let (one, two) = tokio::join!(call_with_key(test, "k3", slow, json!({"ms": 400})), async {
+            tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+            call_with_key(test, "k3", slow, json!({"ms": 400})).await
+        });
+        assert_eq!((one.status.as_u16(), two.status.as_u16()), (200, 409));
+        call_with_key(test, "k4", "tools.native.fake.FAIL_A_THING.main", json!({"code": 500})).await.expect(502);
+        let unknown = call_with_key(test, "k4", "tools.native.fake.FAIL_A_THING.main", json!({"code": 500})).await.expect(409);
+        assert!(unknown["detail"]["message"].as_str().unwrap().contains("not known"));
+        test.clock.advance(std::time::Duration::from_hours(25));
+        call_with_key(test, "k1", make, json!({"title": "a day later"})).await.expect(200);
+    }
+
+    async fn every_call_leaves_a_row_without_secrets(test: &Test) {
+        let fake = Fake::start().await;
+        let id = test.connect_fake(&fake, "main").await["id"].clone();
+        test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": "top secret title"})).await.expect(200);
+        test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 404})).await.expect(200);
+        test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 500})).await.expect(502);
+        let listed = test.get("/tools/calls").await;
+        assert!(!listed.text.contains("top secret") && !listed.text.contains("sk-fake"), "{}", listed.text);
+        let listed = listed.expect(200);
+        let outcomes: Vec<&str> = listed["calls"].as_array().unwrap().iter().map(|call| call["outcome"].as_str().unwrap()).collect();
+        assert_eq!(outcomes, ["failed", "error", "ok"]);
+        assert_eq!(listed["calls"][2]["connection_id"], id);
+        assert_eq!(test.get("/tools/calls?outcome=ok").await.expect(200)["count"], 1);
+        let first = test.get("/tools/calls?limit=2").await.expect(200);
+        let rest = test.get(&format!("/tools/calls?limit=2&cursor={}", first["cursor"].as_str().unwrap())).await.expect(200);
+        assert_eq!((rest["count"].as_u64(), rest.get("cursor")), (Some(1), None));
+        test.get("/tools/calls?cursor=x").await.expect(422);
+    }
+
+    async fn a_caller_that_goes_away_does_not_lose_the_record(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let call = test.call("tools.native.fake.SLOWLY.main", json!({"ms": 300}));
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(100), call).await.is_err());
+        for _ in 0..100 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            if test.get("/tools/calls?outcome=ok").await.expect(200)["count"] == 1 {
+                return;
+            }
+        }
+        panic!("the call was not recorded");
+    }
+}
+
+#[tokio::test]
+async fn private_addresses_are_out_of_reach_unless_allowed() {
+    let fake = Fake::start().await;
+    let test = Test::with(Database::Sqlite, |config| config.egress_allow = String::new()).await;
+    let data = json!({"auth_scheme": "api_key", "credentials": {"base": fake.url, "api_key": "k-1234567"}});
+    let detail = test.post("/tools/connections", crate::support::fake_connection("main", &data)).await.detail(424);
+    assert!(detail.contains("127.0.0.1"), "{detail}");
+    assert!(fake.seen().is_empty());
+}

@@ -1,0 +1,221 @@
+//! What every request passes through.
+
+use axum::body::Body;
+use http::{Method, Request};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::support::{Database, Test, on_both};
+
+on_both! {
+    async fn every_mount_and_slash_is_the_same_path(test: &Test) {
+        for path in ["/tools/calls", "/tools/calls/", "/api/tools/calls", "/preview/tools/calls/", "/api/api/tools/calls", "/api/preview/tools/calls?limit=1"] {
+            test.get(path).await.expect(200);
+        }
+    }
+
+    async fn keys_are_taken_in_every_form(test: &Test) {
+        let key = &test.owner;
+        for value in [format!("ApiKey {key}"), format!("Bearer {key}"), key.clone(), format!("apikey {key}")] {
+            test.request(Method::GET, "/tools/calls", Some(value), None).await.expect(200);
+        }
+        let missing = test.request(Method::GET, "/tools/calls", None, None).await;
+        assert_eq!(missing.headers["www-authenticate"], "Bearer realm=\"toolyard\"");
+        let missing = missing.expect(401);
+        assert_eq!(missing["detail"]["reason"], "missing_key");
+        assert!(missing["detail"]["hint"].as_str().unwrap().contains("toolyard key create"));
+        let wrong = test.request(Method::GET, "/tools/calls", Some("ApiKey nope".to_owned()), None).await.expect(401);
+        assert_eq!(wrong["detail"]["reason"], "invalid_key");
+        for value in ["", "ApiKey", "ApiKey ", "Basic abc", "Secret x"] {
+            test.request(Method::GET, "/tools/calls", Some(value.to_owned()), None).await.expect(401);
+        }
+    }
+}
+
+async fn raw(test: &Test, content_type: Option<&str>, body: impl Into<Body>) -> crate::support::Reply {
+    let mut request = Request::post("/tools/connections").header("authorization", format!("ApiKey {}", test.owner));
+    if let Some(kind) = content_type {
+        request = request.header("content-type", kind);
+    }
+    test.send(request.body(body.into()).unwrap()).await
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_fit_are_refused_with_a_reason() {
+    let test = Test::start(Database::Sqlite).await;
+    let json = Some("application/json");
+    let broken = raw(&test, json, "{\"connection\": ").await.expect(422);
+    assert_eq!(broken["detail"][0]["type"], "json_invalid");
+    raw(&test, json, "").await.expect(422);
+    raw(&test, json, "{} {}").await.expect(422);
+    raw(&test, json, vec![b'"', 0xff, 0xfe, b'"']).await.expect(422);
+    raw(&test, json, "[".repeat(100_000)).await.expect(422);
+    raw(&test, Some("text/plain"), "{}").await.expect(415);
+    raw(&test, Some("application/xml"), "<a/>").await.expect(415);
+    let typed = raw(&test, Some("application/json; charset=utf-8"), r#"{"connection": {"slug": 7}}"#).await.expect(422);
+    assert_eq!(typed["detail"][0]["loc"], json!(["body", "connection", "slug"]));
+    raw(&test, json, " ".repeat((1 << 20) + 1)).await.expect(413);
+    let undeclared = Body::from_stream(futures_util::stream::iter((0..40).map(|_| Ok::<_, std::io::Error>(vec![b' '; 64 << 10]))));
+    raw(&test, json, undeclared).await.expect(413);
+    test.get("/tools/connections/not-a-uuid").await.expect(422);
+    test.get("/tools/connections/%ff").await.expect(422);
+    test.get("/tools/calls?limit=many").await.expect(422);
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_answer_in_json() {
+    let test = Test::start(Database::Sqlite).await;
+    assert_eq!(test.get("/nowhere").await.detail(404), "Not Found");
+    assert_eq!(test.get("/tools//calls").await.detail(404), "Not Found");
+    let wrong = test.delete("/tools/call").await;
+    assert!(wrong.headers.contains_key("allow"));
+    assert_eq!(wrong.detail(405), "Method Not Allowed");
+}
+
+#[tokio::test]
+async fn request_ids_go_in_and_out() {
+    let test = Test::start(Database::Sqlite).await;
+    let ask = |id: &str| Request::get("/health").header("x-request-id", id).body(Body::empty()).unwrap();
+    assert_eq!(test.send(ask("abc-1.2")).await.headers["x-request-id"], "abc-1.2");
+    let made = test.send(ask("no spaces please")).await.headers["x-request-id"].clone();
+    assert_eq!(made.len(), 36);
+    let long = "x".repeat(200);
+    assert_eq!(test.send(ask(&long)).await.headers["x-request-id"].len(), 36);
+}
+
+#[tokio::test]
+async fn cors_is_off_unless_configured() {
+    let ask = || Request::get("/health").header("origin", "https://app.example.com").body(Body::empty()).unwrap();
+    let test = Test::start(Database::Sqlite).await;
+    assert!(!test.send(ask()).await.headers.contains_key("access-control-allow-origin"));
+    let test = Test::with(Database::Sqlite, |config| config.cors_origins = vec!["https://app.example.com".to_owned()]).await;
+    assert_eq!(test.send(ask()).await.headers["access-control-allow-origin"], "https://app.example.com");
+}
+
+#[tokio::test]
+async fn answers_are_compressed_on_request() {
+    let test = Test::start(Database::Sqlite).await;
+    let request = Request::get("/openapi.json").header("accept-encoding", "gzip").body(Body::empty()).unwrap();
+    assert_eq!(test.send(request).await.headers["content-encoding"], "gzip");
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_ended() {
+    let fake = crate::support::Fake::start().await;
+    let test = Test::with(Database::Sqlite, |config| config.request_timeout = std::time::Duration::from_millis(300)).await;
+    test.connect_fake(&fake, "slow").await;
+    test.call("tools.native.fake.SLOWLY.slow", json!({"ms": 2000})).await.expect(504);
+}
+
+#[tokio::test]
+async fn operations_tell_how_it_is() {
+    let test = Test::start(Database::Sqlite).await;
+    assert_eq!(test.request(Method::GET, "/health", None, None).await.expect(200)["status"], "ok");
+    test.request(Method::GET, "/ready", None, None).await.expect(200);
+    let metrics = test.request(Method::GET, "/metrics", None, None).await;
+    assert!(metrics.text.contains("toolyard_http_requests_total{method=\"GET\",route=\"/health\",status=\"200\"} 1"), "{}", metrics.text);
+    let docs = test.request(Method::GET, "/docs", None, None).await;
+    assert!(docs.text.contains("<title>Toolyard API</title>") && !docs.text.contains("//cdn"));
+    test.yard.db.close().await;
+    test.request(Method::GET, "/ready", None, None).await.expect(503);
+}
+
+fn any_json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<f64>().prop_map(Into::into),
+        ".{0,20}".prop_map(Into::into),
+        prop_oneof!["native", "fake", "github", "default", "\u{0}", "tools.native.fake.X.y", "workflow.variant.a"].prop_map(Into::into),
+    ];
+    let keys = prop_oneof![
+        "connection",
+        "slug",
+        "provider_key",
+        "integration_key",
+        "data",
+        "credentials",
+        "auth_scheme",
+        "function",
+        "name",
+        "arguments",
+        "id",
+        "type",
+        "oauth_app",
+        "client_id",
+        "accounts",
+        "user",
+        "email",
+        "project",
+        "key",
+        "tags",
+        "meta",
+        ".{0,6}"
+    ];
+    leaf.prop_recursive(5, 40, 6, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+            proptest::collection::btree_map(keys.clone(), inner, 0..6).prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Whatever is thrown at the edge, it never fails by itself.
+#[test]
+fn nothing_a_caller_sends_is_a_500() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let test = runtime.block_on(Test::start(Database::Sqlite));
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    let operations: Vec<(String, String)> = document["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone())))
+        .collect();
+    let mut runner =
+        proptest::test_runner::TestRunner::new(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() });
+    let strategy =
+        (0..operations.len(), any_json(), "[^#]{0,30}", ".{0,12}", any::<bool>(), proptest::collection::vec(any::<u8>(), 0..60), 0..10_u8);
+    let outcome = runner.run(&strategy, |(index, body, query, segment, operator, noise, kind)| {
+        let (method, path) = &operations[index];
+        let encoded: String = segment.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let id = uuid::Uuid::now_v7().to_string();
+        let filled = path
+            .split('/')
+            .map(|part| if part.starts_with('{') { if kind % 2 == 0 { encoded.clone() } else { id.clone() } } else { part.to_owned() });
+        let target = format!(
+            "{}?{}",
+            filled.collect::<Vec<_>>().join("/"),
+            query
+                .bytes()
+                .map(|byte| if byte.is_ascii_alphanumeric() || b"=&%".contains(&byte) {
+                    (byte as char).to_string()
+                } else {
+                    format!("%{byte:02X}")
+                })
+                .collect::<String>()
+        );
+        let secret = if operator { format!("Access {}", test.yard.operator_key.expose()) } else { format!("ApiKey {}", test.owner) };
+        let request = Request::builder()
+            .method(method.as_str())
+            .uri(&target)
+            .header("authorization", secret)
+            .header("content-type", "application/json");
+        let request = match http::HeaderValue::from_bytes(&noise) {
+            Ok(value) => request.header("idempotency-key", value.clone()).header("x-request-id", value),
+            Err(_) => request,
+        };
+        let payload = if kind == 9 { noise.clone() } else { body.to_string().into_bytes() };
+        let Ok(request) = request.body(Body::from(payload)) else { return Ok(()) };
+        let reply = runtime.block_on(test.send(request));
+        prop_assert!(
+            reply.status.as_u16() < 500 || reply.status.as_u16() == 501,
+            "{method} {target} {body}: {} {}",
+            reply.status,
+            reply.text
+        );
+        Ok(())
+    });
+    outcome.unwrap();
+}

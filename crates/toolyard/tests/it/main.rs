@@ -1,0 +1,17 @@
+//! The house as its callers see it, on both databases.
+
+#![allow(unreachable_pub, missing_debug_implementations, reason = "a test binary has no callers")]
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+
+mod support;
+
+mod admin;
+mod binary;
+mod calls;
+mod catalog;
+mod connections;
+mod edge;
+mod hosted;
+mod oauth;
+mod openapi;
+mod walk;

@@ -1,0 +1,180 @@
+//! OAuth2 against a real server that we did not write.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use http::Method;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::support::{Database, Oidc, Reply, Test, on_both};
+
+async fn provider(test: &Test, access_ttl: u32) -> Oidc {
+    let oidc = Oidc::start(&test.yard.connections.callback_url(), access_ttl).await;
+    let app = json!({"oauth_app": {"integration_key": "oidc", "client_id": "yard", "client_secret": "yard-secret"}});
+    test.post("/tools/oauth-apps", app).await.expect(200);
+    oidc
+}
+
+async fn begin(test: &Test, oidc: &Oidc, slug: &str) -> (String, String) {
+    let body = json!({"connection": {"slug": slug, "provider_key": "native", "integration_key": "oidc", "data": {"auth_scheme": "oauth", "credentials": {"base": oidc.issuer}}}});
+    let started = test.post("/tools/connections/", body).await.expect(200)["connection"].take();
+    assert_eq!(started["flags"], json!({"is_active": true, "is_valid": false}));
+    (started["id"].as_str().unwrap().to_owned(), started["data"]["redirect_url"].as_str().unwrap().to_owned())
+}
+
+async fn come_back(test: &Test, url: &Url) -> Reply {
+    test.request(Method::GET, &format!("{}?{}", url.path(), url.query().unwrap_or_default()), None, None).await
+}
+
+async fn connected(test: &Test, oidc: &Oidc, slug: &str) -> String {
+    let (id, authorize) = begin(test, oidc, slug).await;
+    let back = oidc.browse(&authorize, "ann", true).await;
+    let page = come_back(test, &back).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    id
+}
+
+async fn read(test: &Test, id: &str) -> Value {
+    test.get(&format!("/tools/connections/{id}")).await.expect(200)["connection"].take()
+}
+
+on_both! {
+    async fn a_person_agrees_and_the_account_works(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let (id, authorize) = begin(test, &oidc, "main").await;
+        let back = oidc.browse(&authorize, "ann", true).await;
+        let page = come_back(test, &back).await;
+        assert!(page.status == 200 && page.text.contains("Oidc is connected as ann"), "{}", page.text);
+        assert!(page.text.contains("\"type\":\"tools:oauth:complete\"") && page.text.contains("\"slug\":\"main\""));
+        let made = read(test, &id).await;
+        assert_eq!((&made["flags"]["is_valid"], &made["meta"]["account"]["label"]), (&json!(true), &json!("ann")));
+        let me = Test::content(test.call("tools.native.oidc.GET_ME.main", json!({})).await);
+        assert_eq!(me["data"]["login"], "ann");
+        let replayed = come_back(test, &back).await;
+        assert_eq!(replayed.status, 400, "a state is used once");
+        test.post(&format!("/tools/connections/{id}/revoke"), json!({})).await.expect(200);
+        assert_eq!(come_back(test, &back).await.status, 400);
+        assert_eq!(read(test, &id).await["flags"]["is_valid"], false, "a replay does not bring a revoked connection back");
+    }
+
+    async fn a_state_activates_only_its_own_row_in_time(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let (id, authorize) = begin(test, &oidc, "late").await;
+        let back = oidc.browse(&authorize, "ann", true).await;
+        test.clock.advance(Duration::from_secs(3601));
+        assert_eq!(come_back(test, &back).await.status, 400);
+        let (denied, authorize) = begin(test, &oidc, "denied").await;
+        let back = oidc.browse(&authorize, "ann", false).await;
+        let page = come_back(test, &back).await;
+        assert!(page.status == 400 && page.text.contains("the user said no") && page.text.contains("\"success\":false"), "{}", page.text);
+        let (forged, authorize) = begin(test, &oidc, "forged").await;
+        let mut back = oidc.browse(&authorize, "ann", true).await;
+        let query: Vec<(String, String)> = back.query_pairs().map(|(k, v)| (k.to_string(), if k == "state" { format!("{v}x") } else { v.to_string() })).collect();
+        back.query_pairs_mut().clear().extend_pairs(query);
+        assert_eq!(come_back(test, &back).await.status, 400);
+        let (wrong, authorize) = begin(test, &oidc, "wrong-code").await;
+        let state = authorize.parse::<Url>().unwrap().query_pairs().find(|(k, _)| k == "state").unwrap().1.into_owned();
+        let page = test.request(Method::GET, &format!("/tools/connections/callback?code=nope&state={state}"), None, None).await;
+        assert_eq!(page.status, 424, "{}", page.text);
+        for id in [id, denied, forged, wrong] {
+            assert_eq!(read(test, &id).await["flags"]["is_valid"], false);
+        }
+        assert_eq!(test.request(Method::GET, "/tools/connections/callback", None, None).await.status, 400);
+        assert_eq!(test.request(Method::GET, "/tools/connections/callback?code=1&state=a.b", None, None).await.status, 400);
+    }
+
+    async fn fifty_calls_on_an_expired_token_refresh_once(test: &Test) {
+        let oidc = provider(test, 600).await;
+        connected(test, &oidc, "main").await;
+        oidc.control("expire-access-tokens").await;
+        test.clock.advance(Duration::from_secs(601));
+        let replies = join_all((0..50).map(|_| test.call("tools.native.oidc.GET_ME.main", json!({})))).await;
+        assert!(replies.iter().all(|reply| reply.status == 200), "{}", replies.iter().find(|reply| reply.status != 200).unwrap().text);
+        assert_eq!(oidc.counters().await["refreshes"], 1);
+    }
+
+    async fn fifty_calls_after_a_401_refresh_once(test: &Test) {
+        let oidc = provider(test, 600).await;
+        connected(test, &oidc, "main").await;
+        oidc.control("expire-access-tokens").await;
+        let replies = join_all((0..50).map(|_| test.call("tools.native.oidc.GET_ME.main", json!({})))).await;
+        assert!(replies.iter().all(|reply| reply.status == 200), "{}", replies.iter().find(|reply| reply.status != 200).unwrap().text);
+        assert_eq!(oidc.counters().await["refreshes"], 1);
+        test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(200);
+        assert_eq!(oidc.counters().await["refreshes"], 1);
+    }
+
+    async fn tokens_rotate_again_and_again(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let id = connected(test, &oidc, "main").await;
+        for round in 1..=3 {
+            test.clock.advance(Duration::from_secs(601));
+            test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(200);
+            assert_eq!(oidc.counters().await["refreshes"], round);
+        }
+        let refreshed = test.post(&format!("/tools/connections/{id}/refresh"), json!({})).await.expect(200);
+        assert!(refreshed["connection"]["data"].get("redirect_url").is_none());
+        assert_eq!(oidc.counters().await["refreshes"], 4);
+    }
+
+    async fn a_passing_failure_breaks_nothing(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let id = connected(test, &oidc, "main").await;
+        test.clock.advance(Duration::from_secs(550));
+        oidc.control("fail-token?status=503&times=1").await;
+        test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(200);
+        test.clock.advance(Duration::from_mins(1));
+        oidc.control("fail-token?status=503&times=1").await;
+        test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(502);
+        assert_eq!(read(test, &id).await["flags"]["is_valid"], true);
+        test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(200);
+    }
+
+    async fn a_grant_that_is_gone_says_so(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let id = connected(test, &oidc, "main").await;
+        oidc.control("revoke-grants").await;
+        oidc.control("expire-access-tokens").await;
+        let detail = test.call("tools.native.oidc.GET_ME.main", json!({})).await.detail(400);
+        assert!(detail.contains("no longer accepts this grant") && detail.contains("Connect the account again"), "{detail}");
+        let broken = read(test, &id).await;
+        assert_eq!(broken["flags"]["is_valid"], false);
+        assert!(broken["status"]["message"].as_str().unwrap().contains("invalid_grant"));
+        let again = test.post(&format!("/tools/connections/{id}/refresh"), json!({})).await;
+        let detail = again.detail(422);
+        assert!(detail.contains("`base` is required") || detail.contains("base"), "{detail}");
+    }
+
+    async fn a_new_grant_replaces_the_old_one_only_when_proven(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let id = connected(test, &oidc, "main").await;
+        let forced = test.post(&format!("/tools/connections/{id}/refresh?force=true"), json!({})).await.expect(200)["connection"].take();
+        assert_eq!(forced["flags"]["is_valid"], true);
+        let back = oidc.browse(forced["data"]["redirect_url"].as_str().unwrap(), "ann", false).await;
+        assert_eq!(come_back(test, &back).await.status, 400);
+        test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(200);
+        let forced = test.post(&format!("/tools/connections/{id}/refresh?force=true"), json!({})).await.expect(200)["connection"].take();
+        let back = oidc.browse(forced["data"]["redirect_url"].as_str().unwrap(), "bob", true).await;
+        assert_eq!(come_back(test, &back).await.status, 200);
+        assert_eq!(Test::content(test.call("tools.native.oidc.GET_ME.main", json!({})).await)["data"]["login"], "bob");
+        assert_eq!(read(test, &id).await["meta"]["account"]["label"], "bob");
+    }
+
+    async fn deleting_tells_the_provider_and_works_without_it(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let id = connected(test, &oidc, "main").await;
+        let other = connected(test, &oidc, "other").await;
+        test.delete(&format!("/tools/connections/{id}")).await.expect(204);
+        for _ in 0..100 {
+            if oidc.counters().await["revocations"] == 1 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(oidc.counters().await["revocations"], 1);
+        drop(oidc);
+        test.delete(&format!("/tools/connections/{other}")).await.expect(204);
+        test.get(&format!("/tools/connections/{other}")).await.expect(404);
+    }
+}

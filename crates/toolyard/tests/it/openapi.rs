@@ -1,0 +1,61 @@
+//! The document is the contract: it changes only on purpose.
+
+use serde_json::Value;
+
+#[test]
+fn the_document_is_as_agreed() {
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    insta::assert_json_snapshot!("openapi", document, {".info.version" => "[version]"});
+}
+
+#[test]
+fn operation_ids_are_unique_and_the_contracts_own() {
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    let operations = document["paths"].as_object().unwrap().values().flat_map(|methods| methods.as_object().unwrap().values());
+    let mut ids: Vec<&str> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    for id in [
+        "list_tool_providers",
+        "fetch_tool_provider",
+        "list_tool_integrations",
+        "list_tool_categories",
+        "fetch_tool_integration",
+        "list_tool_actions",
+        "fetch_tool_action",
+        "query_tool_connections",
+        "create_tool_connection",
+        "callback_tool_connection",
+        "fetch_tool_connection",
+        "delete_tool_connection",
+        "refresh_tool_connection",
+        "revoke_tool_connection",
+        "call_tool",
+        "query_trigger_connections",
+        "create_trigger_connection",
+        "list_trigger_events",
+        "fetch_trigger_event",
+    ] {
+        assert!(ids.contains(&id), "{id}");
+    }
+}
+
+#[test]
+fn every_reference_in_the_document_leads_somewhere() {
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    fn walk(value: &Value, document: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
+                    assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+                }
+                fields.values().for_each(|field| walk(field, document));
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, document)),
+            _ => {}
+        }
+    }
+    walk(&document, &document);
+}

@@ -1,0 +1,117 @@
+//! Every documented route, found in the document itself, so that later routes are covered too.
+
+use http::Method;
+use kernel::Role;
+use serde_json::{Value, json};
+
+use crate::support::{Database, Fake, Test, on_both};
+
+struct Operation {
+    method: Method,
+    path: String,
+    /// What the document says is needed: a permission, `operator`, or nothing.
+    needs: Option<String>,
+}
+
+fn operations() -> Vec<Operation> {
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    let mut found = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let needs = operation["security"].get(0).and_then(|security| security.as_object()).and_then(|security| {
+                let (name, scopes) = security.iter().next()?;
+                Some(scopes.get(0).and_then(Value::as_str).unwrap_or(name).to_owned())
+            });
+            found.push(Operation { method: method.to_uppercase().parse().unwrap(), path: path.clone(), needs });
+        }
+    }
+    found
+}
+
+/// The path with ids that exist in the default project.
+fn filled(path: &str, connection: &str) -> String {
+    path.replace("{connection_id}", connection)
+        .replace("{provider_key}", "native")
+        .replace("{integration_key}", "fake")
+        .replace("{action_key}", "GET_A_THING")
+        .replace("{event_key}", "THING_MADE")
+        .replace("{ticket}", "x")
+        .split('/')
+        .map(|part| if part.starts_with('{') { uuid::Uuid::now_v7().to_string() } else { part.to_owned() })
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+#[test]
+fn only_what_must_be_public_is_public() {
+    let public: Vec<String> =
+        operations().into_iter().filter(|operation| operation.needs.is_none()).map(|operation| operation.path).collect();
+    assert_eq!(
+        public,
+        [
+            "/health",
+            "/ready",
+            "/metrics",
+            "/openapi.json",
+            "/docs",
+            "/tools/connections/callback",
+            "/connect/{ticket}",
+            "/connect/{ticket}"
+        ]
+    );
+}
+
+on_both! {
+    async fn without_a_key_nothing_opens(test: &Test) {
+        for operation in operations().into_iter().filter(|operation| operation.needs.is_some()) {
+            let path = filled(&operation.path, &uuid::Uuid::now_v7().to_string());
+            for authorization in [None, Some("ApiKey wrong".to_owned()), Some("Access wrong".to_owned())] {
+                let reply = test.request(operation.method.clone(), &path, authorization, Some(json!({}))).await;
+                assert_eq!(reply.status, 401, "{} {path}: {}", operation.method, reply.text);
+            }
+        }
+    }
+
+    async fn a_viewer_changes_nothing(test: &Test) {
+        let fake = Fake::start().await;
+        let connection = test.connect_fake(&fake, "main").await["id"].as_str().unwrap().to_owned();
+        let viewer = format!("ApiKey {}", test.key("default", Role::Viewer, None).await);
+        for operation in operations() {
+            let Some(needs) = operation.needs.filter(|needs| needs != "operator") else { continue };
+            let path = filled(&operation.path, &connection);
+            let reply = test.request(operation.method.clone(), &path, Some(viewer.clone()), Some(json!({}))).await;
+            if needs.starts_with("view_") {
+                assert_ne!(reply.status, 403, "{} {path}", operation.method);
+            } else {
+                assert_eq!(reply.status, 403, "{} {path}: {}", operation.method, reply.text);
+            }
+        }
+        assert_eq!(test.get(&format!("/tools/connections/{connection}")).await.expect(200)["connection"]["flags"]["is_valid"], true);
+    }
+
+    async fn another_project_sees_nothing(test: &Test) {
+        let fake = Fake::start().await;
+        let connection = test.connect_fake(&fake, "main").await["id"].as_str().unwrap().to_owned();
+        test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": "x"})).await.expect(200);
+        test.post("/tools/oauth-apps", json!({"oauth_app": {"integration_key": "oidc", "client_id": "c", "client_secret": "s"}})).await.expect(200);
+        let stranger = format!("ApiKey {}", test.key("elsewhere", Role::Owner, None).await);
+        for operation in operations() {
+            if operation.needs.as_deref().is_none_or(|needs| needs == "operator") {
+                continue;
+            }
+            let path = filled(&operation.path, &connection);
+            let reply = test.request(operation.method.clone(), &path, Some(stranger.clone()), Some(json!({}))).await;
+            let at = format!("{} {path}: {} {}", operation.method, reply.status, reply.text);
+            if operation.path.contains("_id}") {
+                assert_eq!(reply.status, 404, "{at}");
+            } else if reply.status == 200 && !operation.path.contains("/catalog/") {
+                let body = reply.json();
+                assert_eq!(body["count"], 0, "{at}");
+            }
+            assert!(!reply.text.contains(&connection) || operation.path.contains("_id}"), "{at}");
+        }
+        let reply = test.request(Method::POST, "/tools/call", Some(stranger), Some(crate::support::call_body("tools.native.fake.MAKE_A_THING.main", &json!({"title": "x"})))).await;
+        assert_eq!(reply.detail(404), "Connection not found: native/fake/main");
+        assert_eq!(test.get(&format!("/tools/connections/{connection}")).await.expect(200)["count"], 1);
+    }
+}
