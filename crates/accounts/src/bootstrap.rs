@@ -1,9 +1,10 @@
 //! The first start: a project and a key to begin with.
 
-use kernel::Role;
 use kernel::key::PlainKey;
+use kernel::{ProjectId, Role};
 use store::args;
 
+use crate::keys::insert_key;
 use crate::{AccountError, Accounts, DEFAULT_PROJECT, NewKey};
 
 /// What the first start made.
@@ -18,12 +19,16 @@ impl Accounts {
         if self.db.optional("select id from projects limit 1", args![]).await?.is_some() {
             return Ok(None);
         }
-        let project = match self.create_project(DEFAULT_PROJECT, Some("Default")).await {
-            Ok(project) => project,
-            Err(AccountError::SlugTaken(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let (_, key) = self.create_key(project.id, NewKey { name: "first key".to_owned(), role: Role::Owner, only: None }).await?;
+        let now = self.clock.now();
+        let mut tx = self.db.begin().await?;
+        let project = ProjectId::new();
+        let sql = "insert into projects (id, slug, name, created_at) values ($1, $2, 'Default', $3) on conflict (slug) do nothing";
+        if tx.execute(sql, args![project, DEFAULT_PROJECT, now]).await? == 0 {
+            return Ok(None);
+        }
+        let new = NewKey { name: "first key".to_owned(), role: Role::Owner, only: None };
+        let (_, key) = insert_key(&mut tx, project, None, new, now).await?;
+        tx.commit().await?;
         Ok(Some(FirstStart { key }))
     }
 }

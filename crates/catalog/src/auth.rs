@@ -75,6 +75,14 @@ pub struct OAuth2 {
     pub base_url: Option<String>,
 }
 
+impl OAuth2 {
+    /// Whether whoever connects decides where the client's secret is sent.
+    pub fn trusts_the_connection(&self) -> bool {
+        let urls = [Some(&self.token_url), self.refresh_url.as_ref(), self.revoke_url.as_ref()];
+        urls.into_iter().flatten().any(|url| url.starts_with('{'))
+    }
+}
+
 /// OAuth2 client credentials: the user's own client, no browser.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -271,6 +279,9 @@ fn yes() -> bool {
     true
 }
 
+/// A value shorter than this is no secret worth hiding.
+const SECRET_LENGTH: usize = 8;
+
 /// The fields of one connection, secrets included. It cannot be printed.
 #[derive(Clone, Default)]
 pub struct Fields(BTreeMap<String, SecretString>);
@@ -290,6 +301,17 @@ impl Fields {
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The text without any of the values: what a service repeats of a credential is not ours to print.
+    pub fn scrub(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (_, value) in self.expose().filter(|(_, value)| value.len() >= SECRET_LENGTH) {
+            if text.contains(value) {
+                text = text.replace(value, "…");
+            }
+        }
+        text
     }
 
     /// Every name and value, for sealing.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use kernel::json::Document;
 use kernel::schema::{Schema, SchemaError, Violation};
 use serde_json::Value;
 
@@ -116,15 +117,15 @@ pub struct Action {
     pub name: String,
     pub description: String,
     pub use_cases: Vec<String>,
-    pub input_schema: Value,
-    pub output_schema: Option<Value>,
+    pub input_schema: Document,
+    pub output_schema: Option<Document>,
     pub scopes: Vec<String>,
     pub read_only: bool,
     pub destructive: bool,
     pub pitfalls: Vec<String>,
     /// Parameters whose values another action finds.
     pub lookups: Vec<(String, String)>,
-    pub pagination: Option<Value>,
+    pub pagination: Option<Document>,
     checker: OnceLock<Result<Schema, SchemaError>>,
 }
 
@@ -135,12 +136,12 @@ impl fmt::Debug for Action {
 }
 
 impl Action {
-    pub fn new(key: String, name: String, description: String, input_schema: Value) -> Self {
+    pub fn new(key: String, name: String, description: String, input_schema: &Value) -> Self {
         Self {
             key,
             name,
             description,
-            input_schema,
+            input_schema: input_schema.into(),
             use_cases: Vec::new(),
             output_schema: None,
             scopes: Vec::new(),
@@ -155,7 +156,7 @@ impl Action {
 
     /// Checks arguments against the input schema, which is compiled at the first call.
     pub fn check(&self, arguments: &Value) -> Result<(), Vec<Violation>> {
-        match self.checker.get_or_init(|| Schema::compile(&self.input_schema)) {
+        match self.checker.get_or_init(|| Schema::compile(&self.input_schema.value())) {
             Ok(schema) => schema.check(arguments),
             Err(error) => Err(vec![Violation { path: String::new(), message: format!("the action's own schema is broken: {error}") }]),
         }
@@ -169,6 +170,6 @@ pub struct Event {
     pub name: String,
     pub description: String,
     pub use_cases: Vec<String>,
-    pub config_schema: Value,
-    pub payload_schema: Option<Value>,
+    pub config_schema: Document,
+    pub payload_schema: Option<Document>,
 }

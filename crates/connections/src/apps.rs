@@ -1,9 +1,12 @@
 //! OAuth apps: the client id and secret that a project, or the whole deployment, registered at a provider.
 
+use catalog::Integration;
+use catalog::auth::OAuth2;
 use kernel::seal::Place;
 use kernel::{AppId, ProjectId, Timestamp};
 use serde_json::Value;
 use store::{Row, StoreError, args};
+use uuid::Uuid;
 
 use crate::{ConnectionError, Connections};
 
@@ -81,26 +84,25 @@ pub(crate) fn place(id: AppId) -> Place<'static> {
 }
 
 impl Connections {
-    /// Keeps an app; one that was there for the same integration is replaced.
+    /// Keeps an app; one that was there for the same integration is replaced. A new secret for the same client keeps the app's id, so
+    /// that connections made with it go on; another client is another app.
     pub async fn set_app(&self, owner: Owner, new: NewApp) -> Result<App, ConnectionError> {
-        if new.client_id.trim().is_empty() {
+        let client_id = new.client_id.trim();
+        if client_id.is_empty() {
             return Err(ConnectionError::Field("`client_id` is empty".to_owned()));
         }
-        if let Owner::Project(project) = owner {
-            self.catalog.integration(project, &new.provider, &new.integration)?;
-        } else {
-            self.catalog.source(&new.provider)?;
-        }
-        let id = AppId::new();
+        let project = owner.project().unwrap_or_else(|| ProjectId::from(Uuid::nil()));
+        self.catalog.integration(project, &new.provider, &new.integration)?;
+        let mut tx = self.db.begin().await?;
+        let sql = concat!("select ", columns!(), " from oauth_apps where owner = $1 and provider_key = $2 and integration_key = $3");
+        let known =
+            tx.optional(sql, args![owner.text(), new.provider.as_str(), new.integration.as_str()]).await?.as_ref().map(read).transpose()?;
+        let id = known.as_ref().filter(|app| app.client_id == client_id).map_or_else(AppId::new, |app| app.id);
         let secret = self.sealer.seal(new.client_secret.as_bytes(), place(id));
         let scopes = new.scopes.as_ref().map(|scopes| Value::from(scopes.clone()));
-        // The secret is sealed for its row, so a replacement is a new row.
-        let mut tx = self.db.begin().await?;
-        tx.execute(
-            "delete from oauth_apps where owner = $1 and provider_key = $2 and integration_key = $3",
-            args![owner.text(), new.provider.as_str(), new.integration.as_str()],
-        )
-        .await?;
+        if let Some(known) = known {
+            tx.execute("delete from oauth_apps where owner = $1 and id = $2", args![owner.text(), known.id]).await?;
+        }
         let sql = concat!(
             "insert into oauth_apps (project_id, id, owner, provider_key, integration_key, client_id, client_secret, scopes, created_at) \
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ",
@@ -112,7 +114,7 @@ impl Connections {
             owner.text(),
             new.provider.as_str(),
             new.integration.as_str(),
-            new.client_id.trim(),
+            client_id,
             secret,
             scopes.as_ref(),
             self.clock.now()
@@ -134,21 +136,29 @@ impl Connections {
         if removed == 0 { Err(ConnectionError::NotFound) } else { Ok(()) }
     }
 
-    /// The app for an integration: the one a connection was made with, else the project's own, else the deployment's.
+    /// The app for a new connection: the project's own, else the deployment's. The deployment's secret never goes where a project says.
     pub(crate) async fn app_for(
         &self,
         project: ProjectId,
-        provider: &str,
-        integration: &str,
-        made_with: Option<AppId>,
+        integration: &Integration,
+        oauth: &OAuth2,
     ) -> Result<Option<App>, ConnectionError> {
         let sql = concat!(
             "select ",
             columns!(),
-            " from oauth_apps where (owner = $1 or owner = 'deployment') and provider_key = $2 and integration_key = $3 \
-             order by case when id = $4 then 0 when owner = $1 then 1 else 2 end limit 1"
+            " from oauth_apps where (owner = $1 or (owner = 'deployment' and $4)) and provider_key = $2 and integration_key = $3 \
+             order by case when owner = $1 then 0 else 1 end limit 1"
         );
-        let row = self.db.optional(sql, args![project.to_string(), provider, integration, made_with]).await?;
+        let shared = !oauth.trusts_the_connection();
+        let row = self.db.optional(sql, args![project.to_string(), integration.provider, integration.key.as_str(), shared]).await?;
+        Ok(row.as_ref().map(read).transpose()?)
+    }
+
+    /// The app that a grant was given to, and no other: a provider would take another's request for a stolen token.
+    pub(crate) async fn app_used(&self, project: ProjectId, id: Option<AppId>) -> Result<Option<App>, ConnectionError> {
+        let Some(id) = id else { return Ok(None) };
+        let sql = concat!("select ", columns!(), " from oauth_apps where (owner = $1 or owner = 'deployment') and id = $2");
+        let row = self.db.optional(sql, args![project.to_string(), id]).await?;
         Ok(row.as_ref().map(read).transpose()?)
     }
 

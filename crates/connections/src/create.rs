@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use catalog::Integration;
-use catalog::auth::{AuthScheme, ClientCredentials, Fields};
+use catalog::auth::{AuthScheme, Fields};
 use kernel::schema::Schema;
 use kernel::{ConnectionId, ProjectId, Scope, Slug};
 use serde_json::{Value, json};
 
-use crate::attempt::{Started, Target, Times, account, oauth_scheme};
+use crate::attempt::{Started, Target};
+use crate::grant::{Times, oauth_scheme};
 use crate::life::Refreshed;
-use crate::oauth::Client;
-use crate::oauth::token::{Reading, Tokens};
 use crate::store;
 use crate::{Connection, ConnectionError, Connections};
 
@@ -71,6 +70,7 @@ impl Connections {
             updated_at: now,
             created_by: Some(scope.author()),
             updated_by: None,
+            asked: asked(scheme, &new.credentials),
             scopes: new.scopes.clone(),
             app: None,
             credentials: None,
@@ -104,8 +104,7 @@ impl Connections {
             }
             AuthScheme::OAuth2(oauth) => {
                 let fields = check_fields(scheme, credentials)?;
-                let app = self.app_for(connection.project, &connection.provider, &connection.integration, None).await?;
-                let app = app.ok_or_else(|| self.no_app(integration, oauth))?;
+                let app = self.app_for(connection.project, integration, oauth).await?.ok_or_else(|| self.no_app(integration, oauth))?;
                 connection.app = Some(app.id);
                 self.start_oauth(target, oauth, &app, &fields, scopes).map(Some)
             }
@@ -114,7 +113,7 @@ impl Connections {
                 let mut fields = check_fields(scheme, credentials)?;
                 let Times { refresh_at, expires_at } = self.acquire(integration, scheme, &mut fields).await?;
                 let identity = self.prove(integration, scheme, &fields).await?;
-                connection.account = account(&identity);
+                connection.account = identity.account();
                 identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
                 connection.credentials = Some(store::seal_fields(&self.sealer, connection.id, &fields));
                 (connection.refresh_at, connection.expires_at) = (refresh_at, expires_at);
@@ -143,39 +142,15 @@ impl Connections {
             });
             return found.ok_or_else(|| unknown(wanted));
         }
-        let oauth = oauth_scheme(integration).map(|(scheme, _)| scheme);
-        if let Some(oauth) = oauth
-            && self.app_for(project, &new.provider, &new.integration, None).await?.is_some()
-            && (new.credentials.is_empty() || fits(oauth, &new.credentials))
+        let oauth = oauth_scheme(integration);
+        if let Some((scheme, settings)) = oauth
+            && self.app_for(project, integration, settings).await?.is_some()
+            && (new.credentials.is_empty() || fits(scheme, &new.credentials))
         {
-            return Ok(oauth);
+            return Ok(scheme);
         }
+        let oauth = oauth.map(|(scheme, _)| scheme);
         typed(integration, &new.credentials).or(oauth).or(integration.auth.first()).ok_or_else(|| unknown(""))
-    }
-
-    pub(crate) async fn client_credentials(
-        &self,
-        integration: &Integration,
-        settings: &ClientCredentials,
-        fields: &Fields,
-    ) -> Result<Tokens, ConnectionError> {
-        let client = Client {
-            id: fields.get("client_id").unwrap_or_default().to_owned(),
-            secret: fields.get("client_secret").unwrap_or_default().to_owned(),
-            auth: settings.client_auth,
-            body: settings.token_body,
-        };
-        let scopes = settings.scopes.join(&settings.scope_separator);
-        let mut params = vec![("grant_type", "client_credentials")];
-        if !scopes.is_empty() {
-            params.push(("scope", scopes.as_str()));
-        }
-        let reading = Reading { root: settings.token_root.as_deref(), lifetime: settings.lifetime, keep: &settings.keep };
-        let tokens = self.tokens(integration, &settings.token_url, &client, &params, &settings.token_params, reading, fields).await;
-        tokens.map_err(|error| match error {
-            ConnectionError::Upstream { integration, message } => ConnectionError::Refused { integration, reason: message },
-            other => other,
-        })
     }
 }
 
@@ -189,6 +164,12 @@ fn fits(scheme: &AuthScheme, given: &BTreeMap<String, String>) -> bool {
     let fields = scheme.fields();
     let known = given.keys().all(|name| fields.iter().any(|(field, _)| field == name));
     known && fields.iter().all(|(name, field)| field.optional || field.default.is_some() || given.contains_key(name))
+}
+
+/// The fields that are no secret, to find the provider again by.
+fn asked(scheme: &AuthScheme, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let open = scheme.fields().into_iter().filter(|(_, field)| !field.secret);
+    open.filter_map(|(name, _)| given.get(&name).map(|value| (name, value.trim().to_owned()))).collect()
 }
 
 /// The fields of a scheme from what was given: complete, known and well-formed.

@@ -48,6 +48,13 @@ pub enum ConnectionError {
     Store(#[from] StoreError),
 }
 
+impl ConnectionError {
+    /// Whether it tells a person what went wrong, rather than us.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !matches!(self, Self::Store(_) | Self::Sealed(_) | Self::Interrupted(_))
+    }
+}
+
 impl From<CatalogError> for ConnectionError {
     fn from(error: CatalogError) -> Self {
         match error {

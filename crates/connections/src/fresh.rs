@@ -3,15 +3,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Fields};
 use kernel::ConnectionId;
 use uuid::Uuid;
 
-use crate::attempt::{find_scheme, reading, token_error};
-use crate::oauth::token::{TokenError, Tokens};
+use crate::grant::{find_scheme, reading, token_error};
+use crate::oauth::token::{TokenError, TokenRequest, Tokens};
 use crate::store::{self, Grant};
 use crate::{Connection, ConnectionError, Connections};
 
@@ -20,6 +20,7 @@ const LEASE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(40);
 /// How long to wait for somebody else's refresh.
 const PATIENCE: Duration = Duration::from_secs(25);
+const WRITE_TRIES: u32 = 4;
 
 /// A connection's fields, fresh enough to be used.
 #[derive(Clone, Debug)]
@@ -30,6 +31,15 @@ pub struct Usable {
 }
 
 impl Usable {
+    /// Whether it can be renewed without a person.
+    pub(crate) fn can_renew(&self) -> bool {
+        match self.scheme {
+            Some(AuthScheme::OAuth2(_)) => self.fields.get("refresh_token").is_some(),
+            Some(AuthScheme::ClientCredentials(_)) => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn new(fields: Fields, scheme: Option<AuthScheme>, connection: &Connection) -> Self {
         Self { fields, scheme, generation: connection.generation }
     }
@@ -37,10 +47,13 @@ impl Usable {
 
 /// Refreshes under way in this process.
 #[derive(Debug, Default)]
-pub(crate) struct Flights(Mutex<HashMap<ConnectionId, Weak<tokio::sync::Mutex<()>>>>);
+pub(crate) struct Flights(Mutex<HashMap<ConnectionId, Weak<Flight>>>);
+
+/// One at a time for each connection; it remembers how the last one failed, for those who were already waiting.
+type Flight = tokio::sync::Mutex<Option<(Instant, TokenError)>>;
 
 impl Flights {
-    fn of(&self, id: ConnectionId) -> Arc<tokio::sync::Mutex<()>> {
+    fn of(&self, id: ConnectionId) -> Arc<Flight> {
         let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(flight) = flights.get(&id).and_then(Weak::upgrade) {
             return flight;
@@ -82,14 +95,14 @@ impl Connections {
         if current.generation != used.generation {
             return self.unseal(&current, integration).map(Some);
         }
-        if !can_renew(&self.unseal(&current, integration)?) {
+        if !self.unseal(&current, integration)?.can_renew() {
             return Ok(None);
         }
         let renewed = self.renew(&current, integration).await?;
         self.unseal(&renewed, integration).map(Some)
     }
 
-    fn unseal(&self, connection: &Connection, integration: &Integration) -> Result<Usable, ConnectionError> {
+    pub(crate) fn unseal(&self, connection: &Connection, integration: &Integration) -> Result<Usable, ConnectionError> {
         let fields = match &connection.credentials {
             Some(sealed) => store::open_fields(&self.sealer, connection.id, sealed)?,
             None => Fields::default(),
@@ -106,9 +119,13 @@ impl Connections {
     }
 
     async fn renew_in_turn(&self, seen: &Connection, integration: &Integration) -> Result<Connection, ConnectionError> {
+        let queued = Instant::now();
         let flight = self.0.flights.of(seen.id);
-        let _turn = flight.lock().await;
-        let started = tokio::time::Instant::now();
+        let mut turn = flight.lock().await;
+        if let Some((ended, error)) = turn.as_ref().filter(|(ended, _)| *ended >= queued) {
+            tracing::debug!(connection = %seen.id, since = ?ended.elapsed(), "shares the outcome of the refresh it waited for");
+            return Err(token_error(integration, error.clone()));
+        }
         loop {
             let current = self.get(seen.project, seen.id).await?;
             current.require_usable()?;
@@ -118,9 +135,15 @@ impl Connections {
             let now = self.clock.now();
             let lease = Uuid::now_v7();
             if store::take_lease(&self.db, &current, lease, now, now.plus(LEASE)).await? {
-                return self.renew_now(&current, integration, lease).await;
+                return match self.renew_now(&current, integration, lease).await? {
+                    Ok(renewed) => Ok(renewed),
+                    Err(error) => {
+                        *turn = Some((Instant::now(), error.clone()));
+                        Err(token_error(integration, error))
+                    }
+                };
             }
-            if started.elapsed() > PATIENCE {
+            if queued.elapsed() > PATIENCE {
                 let message = "another node has been renewing the token for too long; try again".to_owned();
                 return Err(ConnectionError::Upstream { integration: integration.name.clone(), message });
             }
@@ -128,26 +151,24 @@ impl Connections {
         }
     }
 
-    async fn renew_now(&self, connection: &Connection, integration: &Integration, lease: Uuid) -> Result<Connection, ConnectionError> {
+    /// Renews under the lease. The inner error is one that will pass.
+    async fn renew_now(
+        &self,
+        connection: &Connection,
+        integration: &Integration,
+        lease: Uuid,
+    ) -> Result<Result<Connection, TokenError>, ConnectionError> {
         let usable = self.unseal(connection, integration)?;
-        match self.ask(connection, integration, &usable).await {
+        match self.ask(connection, &usable).await? {
             Ok(tokens) => {
                 let mut fields = usable.fields;
-                let times = self.keep(&mut fields, tokens);
+                let renewable = matches!(usable.scheme, Some(AuthScheme::ClientCredentials(_)));
+                let times = self.keep(&mut fields, tokens, renewable);
                 let sealed = store::seal_fields(&self.sealer, connection.id, &fields);
-                let scheme = connection.auth_scheme.as_deref().unwrap_or_default();
-                let grant = Grant {
-                    scheme,
-                    app: connection.app,
-                    sealed,
-                    refresh_at: times.refresh_at,
-                    expires_at: times.expires_at,
-                    account: None,
-                };
-                store::finish_refresh(&self.db, connection, lease, &grant, self.clock.now()).await?;
+                self.keep_tokens(connection, &Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at }).await?;
                 let current = self.get(connection.project, connection.id).await?;
                 current.require_usable()?;
-                Ok(current)
+                Ok(Ok(current))
             }
             Err(TokenError::Gone(reason)) => {
                 let text = format!("{} no longer accepts this grant ({reason}). Connect the account again.", integration.name);
@@ -155,46 +176,67 @@ impl Connections {
                 Err(not_valid(&connection.slug, Some(&text)))
             }
             Err(error) => {
-                store::drop_lease(&self.db, connection, lease).await?;
-                Err(token_error(integration, error))
+                if let Err(error) = store::drop_lease(&self.db, connection, lease).await {
+                    tracing::warn!(connection = %connection.id, %error, "the lease could not be given back; it ends by itself");
+                }
+                Ok(Err(error))
             }
         }
     }
 
-    async fn ask(&self, connection: &Connection, integration: &Integration, usable: &Usable) -> Result<Tokens, TokenError> {
-        let internal = |error: ConnectionError| match error {
-            ConnectionError::Unreachable { error, .. } => TokenError::Unreachable(error),
-            ConnectionError::UpstreamServer { status, .. } => TokenError::Server(status),
-            other => TokenError::Refused(other.to_string()),
+    /// Writes new tokens down. The old ones may be spent already, so a write that fails is tried again.
+    async fn keep_tokens(&self, connection: &Connection, grant: &Grant) -> Result<(), ConnectionError> {
+        let mut tries = 0;
+        let kept = loop {
+            tries += 1;
+            match store::finish_refresh(&self.db, connection, grant, self.clock.now()).await {
+                Err(error) if tries < WRITE_TRIES => {
+                    tracing::warn!(connection = %connection.id, %error, "new tokens could not be written; trying again");
+                    tokio::time::sleep(POLL * tries).await;
+                }
+                written => break written?,
+            }
         };
+        if !kept {
+            tracing::info!(connection = %connection.id, "changed while its tokens were renewed; the new tokens are dropped");
+        }
+        Ok(self.db.flush().await?)
+    }
+
+    /// Asks for new tokens. The outer error is ours, the inner one the provider's.
+    async fn ask(&self, connection: &Connection, usable: &Usable) -> Result<Result<Tokens, TokenError>, ConnectionError> {
         match &usable.scheme {
+            // The client is the user's own: if it is refused, nothing but a new one helps.
             Some(AuthScheme::ClientCredentials(settings)) => {
-                self.client_credentials(integration, settings, &usable.fields).await.map_err(internal)
+                Ok(self.client_credentials(settings, &usable.fields).await.map_err(|error| match error {
+                    TokenError::Refused(reason) => TokenError::Gone(reason),
+                    other => other,
+                }))
             }
             Some(AuthScheme::OAuth2(oauth)) => {
                 let Some(refresh_token) = usable.fields.get("refresh_token") else {
-                    return Err(TokenError::Gone("the access token has expired and there is no refresh token".to_owned()));
+                    return Ok(Err(TokenError::Gone("the access token has expired and there is no refresh token".to_owned())));
                 };
-                let app = self
-                    .app_for(connection.project, &connection.provider, &connection.integration, connection.app)
-                    .await
-                    .map_err(internal)?;
-                let app = app.ok_or_else(|| TokenError::Refused("its OAuth app was removed".to_owned()))?;
-                let client = self.client(&app, oauth).map_err(internal)?;
+                let Some(app) = self.app_used(connection.project, connection.app).await? else {
+                    return Ok(Err(TokenError::Refused(
+                        "the OAuth app it was connected with was removed or replaced; connect the account again".to_owned(),
+                    )));
+                };
+                let client = self.client(&app, oauth)?;
                 let params = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
                 let endpoint = oauth.refresh_url.as_deref().unwrap_or(&oauth.token_url);
-                self.try_tokens(endpoint, &client, &params, &oauth.token_params, reading(oauth), &usable.fields).await
+                let request = TokenRequest {
+                    endpoint,
+                    client: &client,
+                    params: &params,
+                    extra: &oauth.token_params,
+                    reading: reading(oauth),
+                    fields: &usable.fields,
+                };
+                Ok(request.send(&self.egress).await)
             }
-            _ => Err(TokenError::Refused("there is nothing to renew".to_owned())),
+            _ => Ok(Err(TokenError::Refused("there is nothing to renew".to_owned()))),
         }
-    }
-}
-
-pub(crate) fn can_renew(usable: &Usable) -> bool {
-    match usable.scheme {
-        Some(AuthScheme::OAuth2(_)) => usable.fields.get("refresh_token").is_some(),
-        Some(AuthScheme::ClientCredentials(_)) => true,
-        _ => false,
     }
 }
 

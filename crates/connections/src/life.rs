@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::auth::{AuthScheme, Fields};
+use catalog::Integration;
+use catalog::auth::AuthScheme;
 use catalog::fill::fill_address;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method};
 use kernel::{ConnectionId, ProjectId, Scope};
-use url::form_urlencoded;
 
-use crate::attempt::{Target, find_scheme};
-use crate::fresh::can_renew;
+use crate::attempt::Target;
+use crate::create::check_fields;
+use crate::grant::find_scheme;
+use crate::oauth::token::post;
 use crate::{Connection, ConnectionError, Connections, Consumer, store};
 
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -64,32 +64,24 @@ impl Connections {
             return Err(ConnectionError::Inactive(connection.slug));
         }
         let integration = self.catalog.integration(scope.project, &connection.provider, &connection.integration)?;
-        let mut fields = Fields::default();
-        if connection.is_usable() {
-            let sealed = connection.credentials.as_deref().unwrap_or_default();
-            fields = store::open_fields(&self.sealer, connection.id, sealed)?;
-            let scheme = connection.auth_scheme.as_deref().and_then(|name| find_scheme(&integration, name)).cloned();
-            let usable = crate::Usable::new(fields.clone(), scheme, &connection);
-            if !force && can_renew(&usable) {
-                match self.renew(&connection, &integration).await {
-                    Ok(connection) => return Ok(Refreshed { connection, redirect_url: None }),
-                    Err(ConnectionError::NotValid { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            } else if !force && !matches!(usable.scheme, Some(AuthScheme::OAuth2(_))) {
-                self.prove(&integration, usable.scheme.as_ref().unwrap_or(&integration.auth[0]), &fields).await?;
-                return Ok(Refreshed { connection, redirect_url: None });
-            }
+        let scheme = connection.auth_scheme.as_deref().and_then(|name| find_scheme(&integration, name)).or(integration.auth.first());
+        let scheme = scheme.ok_or(ConnectionError::NotFound)?;
+        if !force
+            && connection.is_usable()
+            && let Some(connection) = self.refresh_quietly(&connection, &integration, scheme).await?
+        {
+            return Ok(Refreshed { connection, redirect_url: None });
         }
         let target = Target { project: scope.project, id };
-        let name = connection.auth_scheme.as_deref().unwrap_or_default();
-        let scheme = find_scheme(&integration, name).or(integration.auth.first()).ok_or(ConnectionError::NotFound)?;
         let started = match scheme {
             AuthScheme::OAuth2(oauth) => {
-                let app = self.app_for(scope.project, &connection.provider, &connection.integration, connection.app).await?;
+                let app = match self.app_used(scope.project, connection.app).await? {
+                    Some(app) => Some(app),
+                    None => self.app_for(scope.project, &integration, oauth).await?,
+                };
                 let app = app.ok_or_else(|| self.no_app(&integration, oauth))?;
-                let asked: Fields = oauth.fields.keys().filter_map(|name| Some((name.clone(), fields.get(name)?.to_owned()))).collect();
-                self.start_oauth(target, oauth, &app, &asked, connection.scopes.as_deref())?
+                let fields = check_fields(scheme, connection.asked.clone())?;
+                self.start_oauth(target, oauth, &app, &fields, connection.scopes.as_deref())?
             }
             other => self.start_form(target, other),
         };
@@ -97,6 +89,27 @@ impl Connections {
             return Err(ConnectionError::NotFound);
         }
         Ok(Refreshed { connection: self.get(scope.project, id).await?, redirect_url: Some(started.redirect_url) })
+    }
+
+    /// Renews or proves what there is; nothing when a person is needed.
+    async fn refresh_quietly(
+        &self,
+        connection: &Connection,
+        integration: &Integration,
+        scheme: &AuthScheme,
+    ) -> Result<Option<Connection>, ConnectionError> {
+        let usable = self.unseal(connection, integration)?;
+        if usable.can_renew() {
+            return match self.renew(connection, integration).await {
+                Err(ConnectionError::NotValid { .. }) => Ok(None),
+                renewed => renewed.map(Some),
+            };
+        }
+        if matches!(scheme, AuthScheme::OAuth2(_)) {
+            return Ok(None);
+        }
+        self.prove(integration, scheme, &usable.fields).await?;
+        Ok(Some(connection.clone()))
     }
 
     /// Makes a connection unusable and forgets its credential. Local and repeatable.
@@ -119,17 +132,11 @@ impl Connections {
         };
         let revoke_url = oauth.revoke_url.as_deref()?;
         let fields = store::open_fields(&self.sealer, connection.id, connection.credentials.as_deref()?).ok()?;
-        let app = self.app_for(connection.project, &connection.provider, &connection.integration, connection.app).await.ok()??;
-        let secret = self.app_secret(&app).ok()?;
+        let app = self.app_used(connection.project, connection.app).await.ok()??;
+        let client = self.client(&app, oauth).ok()?;
         let token = fields.get("refresh_token").or_else(|| fields.get("access_token"))?;
-        let body = form_urlencoded::Serializer::new(String::new())
-            .extend_pairs([("token", token), ("client_id", &app.client_id), ("client_secret", &secret)])
-            .finish();
         let url = fill_address(revoke_url, &fields).ok()?.parse().ok()?;
-        let request = egress::Request::new(Method::POST, url)
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
-            .body(body)
-            .timeout(REVOKE_TIMEOUT);
+        let request = post(url, &client, vec![("token", token)]).timeout(REVOKE_TIMEOUT);
         if let Err(error) = self.egress.send(request).await {
             tracing::info!(connection = %connection.id, %error, "deleted, but the provider could not be told");
         }

@@ -1,5 +1,7 @@
 //! One connection, as the rest of the house sees it: without its secrets.
 
+use std::collections::BTreeMap;
+
 use kernel::{AppId, ConnectionId, ProjectId, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
@@ -28,6 +30,8 @@ pub struct Connection {
     pub updated_at: Timestamp,
     pub created_by: Option<Uuid>,
     pub updated_by: Option<Uuid>,
+    /// What the user told us to find the provider by, such as the name of a shop; nothing secret.
+    pub(crate) asked: BTreeMap<String, String>,
     /// OAuth scopes that were asked for in place of the usual ones.
     pub(crate) scopes: Option<Vec<String>>,
     pub(crate) app: Option<AppId>,

@@ -2,8 +2,8 @@
 
 use catalog::auth::Fields;
 use kernel::seal::{Place, SealError, Sealer};
-use kernel::{ConnectionId, ProjectId, Timestamp};
-use serde_json::{Map, Value};
+use kernel::{AppId, ConnectionId, ProjectId, Timestamp};
+use serde_json::{Map, Value, json};
 use store::{Db, Row, StoreError, args};
 use uuid::Uuid;
 
@@ -13,7 +13,7 @@ const TABLE: &str = "gateway_connections";
 
 macro_rules! columns {
     () => {
-        "project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, account, \
+        "project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, asked, account, \
          reason, app_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
     };
 }
@@ -33,6 +33,7 @@ fn read(row: &Row) -> Result<Connection, StoreError> {
         is_valid: row.get("is_valid")?,
         auth_scheme: row.get("auth_scheme")?,
         scopes: row.get::<Option<Value>>("scopes")?.and_then(|scopes| serde_json::from_value(scopes).ok()),
+        asked: row.get::<Option<Value>>("asked")?.and_then(|asked| serde_json::from_value(asked).ok()).unwrap_or_default(),
         account: row.get("account")?,
         reason: row.get("reason")?,
         app: row.get("app_id")?,
@@ -86,8 +87,8 @@ pub(crate) async fn query(
 pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&StoredAttempt>) -> Result<(), StoreError> {
     let sql = "insert into gateway_connections (project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, \
                is_valid, auth_scheme, account, app_id, credentials, refresh_at, expires_at, generation, attempt, attempt_until, attempt_data, \
-               created_at, updated_at, created_by_id, scopes) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)";
+               created_at, updated_at, created_by_id, scopes, asked) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)";
     db.execute(
         sql,
         args![
@@ -115,7 +116,8 @@ pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&St
             connection.created_at,
             connection.updated_at,
             connection.created_by,
-            connection.scopes.as_ref().map(|scopes| Value::from(scopes.clone())).as_ref()
+            connection.scopes.as_ref().map(|scopes| Value::from(scopes.clone())).as_ref(),
+            &json!(connection.asked)
         ],
     )
     .await?;
@@ -149,42 +151,50 @@ pub(crate) async fn open_attempt(
     Ok(row.map(|row| row.get::<Option<Vec<u8>>>("attempt_data")).transpose()?.flatten())
 }
 
-/// Uses an attempt up. Of two that try, one succeeds.
-pub(crate) async fn take_attempt(db: &Db, project: ProjectId, id: ConnectionId, nonce: &str) -> Result<bool, StoreError> {
-    let sql = "update gateway_connections set attempt = null, attempt_until = null, attempt_data = null \
-               where project_id = $1 and id = $2 and attempt = $3";
-    Ok(db.execute(sql, args![project, id, nonce]).await? == 1)
+/// Uses an attempt up. Of two that try, one succeeds. The nonce stays until the grant is kept, so that whatever happens to the row
+/// meanwhile wins.
+pub(crate) async fn take_attempt(db: &Db, project: ProjectId, id: ConnectionId, nonce: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let sql = "update gateway_connections set attempt_until = 0, attempt_data = null \
+               where project_id = $1 and id = $2 and attempt = $3 and attempt_until > $4";
+    Ok(db.execute(sql, args![project, id, nonce, now]).await? == 1)
 }
 
-/// A proven credential with all that is known about it.
+/// A credential, sealed, and when it ends.
 #[derive(Debug)]
-pub(crate) struct Grant<'a> {
-    pub(crate) scheme: &'a str,
-    pub(crate) app: Option<kernel::AppId>,
+pub(crate) struct Grant {
     pub(crate) sealed: Vec<u8>,
     pub(crate) refresh_at: Option<Timestamp>,
     pub(crate) expires_at: Option<Timestamp>,
-    pub(crate) account: Option<&'a Value>,
 }
 
-/// Replaces the credential and makes the connection valid.
+/// Replaces the credential and makes the connection valid, if the attempt that brought it is still the latest.
+#[expect(clippy::too_many_arguments, reason = "one row, written once")]
 pub(crate) async fn set_grant(
     db: &Db,
-    project: ProjectId,
-    id: ConnectionId,
-    grant: &Grant<'_>,
+    connection: &Connection,
+    nonce: &str,
+    scheme: &str,
+    app: Option<AppId>,
+    grant: &Grant,
+    account: Option<&Value>,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let sql = "update gateway_connections set is_active = true, is_valid = true, reason = null, auth_scheme = $3, app_id = $4, credentials = $5, \
-               refresh_at = $6, expires_at = $7, account = coalesce($8, account), generation = generation + 1, lease = null, lease_until = null, \
-               updated_at = $9 where project_id = $1 and id = $2";
-    let changed = db
-        .execute(
-            sql,
-            args![project, id, grant.scheme, grant.app, grant.sealed.clone(), grant.refresh_at, grant.expires_at, grant.account, now],
-        )
-        .await?;
-    Ok(changed == 1)
+    let sql = "update gateway_connections set is_active = true, is_valid = true, reason = null, auth_scheme = $4, app_id = $5, credentials = $6, \
+               refresh_at = $7, expires_at = $8, account = coalesce($9, account), generation = generation + 1, lease = null, lease_until = null, \
+               attempt = null, attempt_until = null, updated_at = $10 where project_id = $1 and id = $2 and attempt = $3";
+    let args = args![
+        connection.project,
+        connection.id,
+        nonce,
+        scheme,
+        app,
+        grant.sealed.clone(),
+        grant.refresh_at,
+        grant.expires_at,
+        account,
+        now
+    ];
+    Ok(db.execute(sql, args).await? == 1)
 }
 
 /// Takes the right to refresh, unless somebody else has it or has already done it.
@@ -200,17 +210,12 @@ pub(crate) async fn take_lease(
     Ok(db.execute(sql, args![connection.project, connection.id, connection.generation, lease, until, now]).await? == 1)
 }
 
-/// Keeps the tokens of a refresh, if the lease is still ours.
-pub(crate) async fn finish_refresh(
-    db: &Db,
-    connection: &Connection,
-    lease: Uuid,
-    grant: &Grant<'_>,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
+/// Keeps the tokens of a refresh, unless the connection changed meanwhile.
+pub(crate) async fn finish_refresh(db: &Db, connection: &Connection, grant: &Grant, now: Timestamp) -> Result<bool, StoreError> {
     let sql = "update gateway_connections set credentials = $4, refresh_at = $5, expires_at = $6, generation = generation + 1, lease = null, \
-               lease_until = null, updated_at = $7 where project_id = $1 and id = $2 and lease = $3 and is_valid";
-    let args = args![connection.project, connection.id, lease, grant.sealed.clone(), grant.refresh_at, grant.expires_at, now];
+               lease_until = null, updated_at = $7 where project_id = $1 and id = $2 and generation = $3 and is_valid";
+    let args =
+        args![connection.project, connection.id, connection.generation, grant.sealed.clone(), grant.refresh_at, grant.expires_at, now];
     Ok(db.execute(sql, args).await? == 1)
 }
 

@@ -6,6 +6,9 @@ use std::str::FromStr;
 /// The provider name that is reserved for our own operations. Existing runners and SDKs know it by this name.
 pub const RESERVED_PROVIDER: &str = "agenta";
 
+/// No ref that means anything is longer.
+const MAX: usize = 1024;
+
 /// What a call is aimed at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CallRef {
@@ -37,11 +40,17 @@ impl FromStr for CallRef {
 
     /// `__` stands for `.` only when the name holds no dot.
     fn from_str(name: &str) -> Result<Self, CallRefError> {
+        if name.len() > MAX {
+            return Err(CallRefError::Gateway(shown(name)));
+        }
         let dotted = if name.contains('.') { name.to_owned() } else { name.replace("__", ".") };
         let parts: Vec<&str> = dotted.split('.').collect();
         match parts[..] {
             ["workflow", ..] => workflow(&dotted, &parts),
-            ["tools", RESERVED_PROVIDER, op] => segment(op).map(|op| Self::Reserved { op }),
+            ["tools", RESERVED_PROVIDER, ref op @ ..] if !op.is_empty() => {
+                op.iter().try_for_each(|part| segment(part).map(|_| ()))?;
+                Ok(Self::Reserved { op: op.join(".") })
+            }
             ["tools", provider, integration, action, connection] => Ok(Self::Gateway {
                 provider: segment(provider)?,
                 integration: segment(integration)?,
@@ -112,7 +121,8 @@ mod tests {
             "tools.native.github.X.main\n",
             "tools.native..X.main",
             "tools.agenta.",
-            "tools.agenta.a.b",
+            "tools.agenta",
+            "tools.agenta.a..b",
             "other.native.github.X.main",
         ] {
             assert!(name.parse::<CallRef>().is_err(), "{name:?}");
@@ -123,6 +133,9 @@ mod tests {
     fn double_underscores_are_dots_only_when_there_is_no_dot() {
         let dotted: CallRef = "tools.native.github.CREATE_AN_ISSUE.main".parse().unwrap();
         assert_eq!("tools__native__github__CREATE_AN_ISSUE__main".parse(), Ok(dotted));
+        let reserved: CallRef = "tools.agenta.a.b.c".parse().unwrap();
+        assert_eq!(reserved, CallRef::Reserved { op: "a.b.c".to_owned() });
+        assert!("x".repeat(2000).parse::<CallRef>().is_err());
         let odd: CallRef = "tools.native.github.A__B.main".parse().unwrap();
         assert_eq!(odd.to_string(), "tools.native.github.A__B.main");
     }

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod call_ref;
 pub mod id;
+pub mod json;
 pub mod key;
 pub mod schema;
 pub mod seal;

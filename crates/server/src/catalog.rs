@@ -2,6 +2,7 @@
 
 use catalog::{Action, CatalogError, Event, Integration, Page, PageQuery, Provider};
 use kernel::ProjectId;
+use kernel::json::Document;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -187,9 +188,10 @@ impl ActionBody {
             categories: categories.to_vec(),
             read_only: action.read_only,
             destructive: action.destructive,
-            schemas: full.then(|| SchemasBody { inputs: action.input_schema.clone(), outputs: action.output_schema.clone() }),
+            schemas: full
+                .then(|| SchemasBody { inputs: action.input_schema.value(), outputs: action.output_schema.as_ref().map(Document::value) }),
             scopes: full.then(|| action.scopes.clone()),
-            pagination: action.pagination.clone().filter(|_| full),
+            pagination: action.pagination.as_ref().filter(|_| full).map(Document::value),
             use_cases: details(&action.use_cases),
             pitfalls: details(&action.pitfalls),
         }
@@ -225,8 +227,8 @@ impl EventBody {
             integration: integration.key.clone(),
             categories: integration.categories.clone(),
             logo: integration.logo.clone(),
-            trigger_config: full.then(|| event.config_schema.clone()),
-            payload: event.payload_schema.clone().filter(|_| full),
+            trigger_config: full.then(|| event.config_schema.value()),
+            payload: event.payload_schema.as_ref().filter(|_| full).map(Document::value),
         }
     }
 }

@@ -5,7 +5,7 @@ use axum::extract::Request;
 use tower::Layer;
 use tower::util::{MapRequest, MapRequestLayer};
 use tower_http::compression::CompressionLayer;
-use tower_http::cors::{AllowOrigin, Any, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
@@ -103,7 +103,7 @@ pub fn service(app: App) -> Service {
         let origins: Vec<http::HeaderValue> = app.options.cors_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
         let any = app.options.cors_origins.iter().any(|origin| origin == "*");
         let origins = if any { AllowOrigin::any() } else { AllowOrigin::list(origins) };
-        router = router.layer(CorsLayer::new().allow_origin(origins).allow_methods(Any).allow_headers(Any));
+        router = router.layer(CorsLayer::new().allow_origin(origins).allow_methods(Any).allow_headers(AllowHeaders::mirror_request()));
     }
     MapRequestLayer::new(mount::normalise as fn(Request) -> Request).layer(router.with_state(app))
 }

@@ -12,6 +12,7 @@ create table gateway_connections (
     is_valid boolean not null,
     auth_scheme text,
     scopes text,
+    asked text,
     account text,
     reason text,
     app_id uuid,

@@ -1,5 +1,6 @@
 //! The two databases behind one set of calls.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -77,10 +78,15 @@ impl Db {
         Ok(Self::Sqlite { write, read })
     }
 
+    /// The file of a SQLite address.
+    pub fn file(address: &str) -> Option<PathBuf> {
+        let rest = address.strip_prefix("sqlite:")?;
+        Some(PathBuf::from(rest.strip_prefix("//").unwrap_or(rest).split('?').next()?))
+    }
+
     /// Whether there is something to open: a SQLite file may not have been made yet.
     pub fn is_there(address: &str) -> bool {
-        let file = address.strip_prefix("sqlite:").map(|rest| rest.strip_prefix("//").unwrap_or(rest));
-        file.is_none_or(|file| std::path::Path::new(file.split('?').next().unwrap_or(file)).exists())
+        Self::file(address).is_none_or(|file| file.exists())
     }
 
     /// Whether the database answers.
@@ -101,7 +107,7 @@ impl Db {
     }
 
     /// Every row of a reading query.
-    pub async fn all<const N: usize>(&self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Vec<Row>, StoreError> {
+    pub async fn all<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
         Ok(match self {
             Self::Sqlite { read, .. } => run!(Sqlite, sql, args, fetch_all, read)?.into_iter().map(Row::Sqlite).collect(),
             Self::Postgres(pool) => run!(Postgres, sql, args, fetch_all, pool)?.into_iter().map(Row::Postgres).collect(),
@@ -109,7 +115,7 @@ impl Db {
     }
 
     /// The row of a reading query, if there is one.
-    pub async fn optional<const N: usize>(&self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Option<Row>, StoreError> {
+    pub async fn optional<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
         Ok(match self {
             Self::Sqlite { read, .. } => run!(Sqlite, sql, args, fetch_optional, read)?.map(Row::Sqlite),
             Self::Postgres(pool) => run!(Postgres, sql, args, fetch_optional, pool)?.map(Row::Postgres),
@@ -117,7 +123,7 @@ impl Db {
     }
 
     /// The row that a writing query returns, if there is one.
-    pub async fn returning<const N: usize>(&self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Option<Row>, StoreError> {
+    pub async fn returning<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
         Ok(match self {
             Self::Sqlite { write, .. } => run!(Sqlite, sql, args, fetch_optional, write)?.map(Row::Sqlite),
             Self::Postgres(pool) => run!(Postgres, sql, args, fetch_optional, pool)?.map(Row::Postgres),
@@ -125,7 +131,7 @@ impl Db {
     }
 
     /// How many rows a writing query changed.
-    pub async fn execute<const N: usize>(&self, sql: &'static str, args: [Arg<'_>; N]) -> Result<u64, StoreError> {
+    pub async fn execute<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
         Ok(match self {
             Self::Sqlite { write, .. } => run!(Sqlite, sql, args, execute, write)?.rows_affected(),
             Self::Postgres(pool) => run!(Postgres, sql, args, execute, pool)?.rows_affected(),
@@ -140,6 +146,14 @@ impl Db {
         })
     }
 
+    /// Makes what was committed survive a loss of power: SQLite's log is otherwise written to the disk only now and then.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        if let Self::Sqlite { write, .. } = self {
+            write.execute("pragma wal_checkpoint(passive)").await?;
+        }
+        Ok(())
+    }
+
     pub async fn close(&self) {
         match self {
             Self::Sqlite { write, read } => {
@@ -152,21 +166,21 @@ impl Db {
 }
 
 impl Tx {
-    pub async fn all<const N: usize>(&mut self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Vec<Row>, StoreError> {
+    pub async fn all<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
         Ok(match self {
             Self::Sqlite(tx) => run!(Sqlite, sql, args, fetch_all, &mut **tx)?.into_iter().map(Row::Sqlite).collect(),
             Self::Postgres(tx) => run!(Postgres, sql, args, fetch_all, &mut **tx)?.into_iter().map(Row::Postgres).collect(),
         })
     }
 
-    pub async fn optional<const N: usize>(&mut self, sql: &'static str, args: [Arg<'_>; N]) -> Result<Option<Row>, StoreError> {
+    pub async fn optional<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
         Ok(match self {
             Self::Sqlite(tx) => run!(Sqlite, sql, args, fetch_optional, &mut **tx)?.map(Row::Sqlite),
             Self::Postgres(tx) => run!(Postgres, sql, args, fetch_optional, &mut **tx)?.map(Row::Postgres),
         })
     }
 
-    pub async fn execute<const N: usize>(&mut self, sql: &'static str, args: [Arg<'_>; N]) -> Result<u64, StoreError> {
+    pub async fn execute<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
         Ok(match self {
             Self::Sqlite(tx) => run!(Sqlite, sql, args, execute, &mut **tx)?.rows_affected(),
             Self::Postgres(tx) => run!(Postgres, sql, args, execute, &mut **tx)?.rows_affected(),
@@ -187,10 +201,14 @@ impl Tx {
     }
 }
 
-/// An address without its password.
-fn redact(address: &str) -> String {
+/// An address without its password, wherever it stands.
+pub fn redact(address: &str) -> String {
+    let address = address.split('?').next().unwrap_or_default();
     match (address.find("://"), address.rfind('@')) {
-        (Some(start), Some(at)) if start + 3 <= at => format!("{}…{}", &address[..start + 3], &address[at..]),
+        (Some(start), Some(at)) if start + 3 <= at => {
+            let user = address[start + 3..at].split(':').next().unwrap_or_default();
+            format!("{}{user}:…{}", &address[..start + 3], &address[at..])
+        }
         _ => address.to_owned(),
     }
 }

@@ -8,7 +8,7 @@ mod migrate;
 mod row;
 
 pub use args::Arg;
-pub use db::{Db, Tx};
+pub use db::{Db, Tx, redact};
 pub use error::StoreError;
 pub use migrate::Pending;
 pub use row::{Column, Row};

@@ -1,7 +1,8 @@
 //! Migrations: embedded, in order, one text for both databases.
 
 use sqlx::SqlSafeStr;
-use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
+use sqlx::error::DatabaseError;
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 use crate::{Db, StoreError};
 
@@ -58,8 +59,15 @@ impl Db {
                 connection.list_applied_migrations(&migrator.table_name).await
             }
         };
-        // A database without the table of migrations has none.
-        let applied = applied.unwrap_or_default();
+        let applied =
+            match applied {
+                Ok(applied) => applied,
+                // A database without the table of migrations has none.
+                Err(
+                    MigrateError::Execute(sqlx::Error::Database(error)) | MigrateError::ExecuteMigration(sqlx::Error::Database(error), _),
+                ) if is_missing_table(error.as_ref()) => Vec::new(),
+                Err(error) => return Err(error.into()),
+            };
         let known = |version: i64| MIGRATIONS.iter().any(|(known, ..)| *known == version);
         if let Some(unknown) = applied.iter().find(|migration| !known(migration.version)) {
             return Err(StoreError::Newer(format!("it has migration {}, which this version does not know", unknown.version)));
@@ -69,4 +77,8 @@ impl Db {
             .filter(|pending| !applied.iter().any(|migration| migration.version == pending.version))
             .collect())
     }
+}
+
+fn is_missing_table(error: &dyn DatabaseError) -> bool {
+    error.code().as_deref() == Some("42P01") || error.message().starts_with("no such table")
 }

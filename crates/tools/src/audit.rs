@@ -1,11 +1,12 @@
 //! The audit trail: a row for every call, written in batches so that many calls share one commit.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use connections::Consumer;
 use futures_util::future::BoxFuture;
 use kernel::{CallId, ConnectionId, KeyId, ProjectId, Timestamp, UserId};
-use store::{Db, Row, StoreError, Tx, args};
+use store::{Arg, Db, Row, StoreError, args};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{CallError, Tools};
@@ -77,12 +78,10 @@ impl CallRecord {
         })
     }
 
-    async fn insert(&self, tx: &mut Tx) -> Result<(), StoreError> {
-        let sql = "insert into tool_calls (project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at) \
-                   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    fn args(&self) -> [Arg<'_>; COLUMNS] {
         let message = self.message.as_ref().map(|text| text.chars().filter(|c| *c != '\0').take(MAX_MESSAGE).collect::<String>());
         let micros = i64::try_from(self.duration.as_micros()).unwrap_or(i64::MAX);
-        let args = args![
+        args![
             self.project,
             self.id,
             self.key,
@@ -93,9 +92,23 @@ impl CallRecord {
             message,
             micros,
             self.created_at
-        ];
-        tx.execute(sql, args).await.map(|_| ())
+        ]
     }
+}
+
+const COLUMNS: usize = 10;
+
+/// Statements that insert this many rows at once, the largest first: a trip to the database costs more than a row.
+static INSERTS: LazyLock<[(usize, &'static str); 4]> = LazyLock::new(|| [64, 16, 4, 1].map(|rows| (rows, insert(rows))));
+
+fn insert(rows: usize) -> &'static str {
+    let row = |row: usize| {
+        let places: Vec<String> = (1..=COLUMNS).map(|column| format!("${}", row * COLUMNS + column)).collect();
+        format!("({})", places.join(", "))
+    };
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    let columns = "project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at";
+    String::leak(format!("insert into tool_calls ({columns}) values {}", rows.join(", ")))
 }
 
 type Entry = (CallRecord, oneshot::Sender<()>);
@@ -114,15 +127,9 @@ impl Audit {
     /// Records a call and returns once the row is committed.
     pub(crate) async fn record(&self, record: CallRecord) {
         let (done, written) = oneshot::channel();
-        if self.0.send((record, done)).await.is_ok() {
-            let _ = written.await;
-        }
-    }
-
-    /// Waits until everything recorded so far is written.
-    pub(crate) async fn drain(&self) {
-        while self.0.capacity() < self.0.max_capacity() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        let id = record.id;
+        if self.0.send((record, done)).await.is_err() || written.await.is_err() {
+            tracing::error!(call = %id, "a call could not be recorded: the writer is gone");
         }
     }
 }
@@ -145,11 +152,25 @@ async fn write(db: Db, mut receiver: mpsc::Receiver<Entry>) {
 }
 
 async fn write_together(db: &Db, batch: &[Entry]) -> Result<(), StoreError> {
+    let mut rest = batch;
+    if INSERTS.iter().any(|(rows, _)| *rows == rest.len()) {
+        let (sql, args) = next(&mut rest);
+        return db.execute(sql, args).await.map(|_| ());
+    }
     let mut tx = db.begin().await?;
-    for (record, _) in batch {
-        record.insert(&mut tx).await?;
+    while !rest.is_empty() {
+        let (sql, args) = next(&mut rest);
+        tx.execute(sql, args).await?;
     }
     tx.commit().await
+}
+
+/// The largest statement that the rest fills, with its arguments.
+fn next<'a>(rest: &mut &'a [Entry]) -> (&'static str, Vec<Arg<'a>>) {
+    let (rows, sql) = INSERTS.iter().find(|(rows, _)| *rows <= rest.len()).copied().unwrap_or(INSERTS[INSERTS.len() - 1]);
+    let (now, later) = rest.split_at(rows.min(rest.len()));
+    *rest = later;
+    (sql, now.iter().flat_map(|(record, _)| record.args()).collect())
 }
 
 /// Which calls to list.
@@ -170,6 +191,9 @@ pub struct CallPage {
 
 impl Tools {
     pub async fn calls(&self, project: ProjectId, filter: &CallFilter) -> Result<CallPage, CallError> {
+        if let Some(outcome) = filter.outcome.as_deref().filter(|outcome| !["ok", "error", "failed"].contains(outcome)) {
+            return Err(CallError::BadFilter(format!("`{outcome}` is not an outcome; there are ok, error and failed.")));
+        }
         let limit = filter.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
         let before: Option<CallId> = match filter.cursor.as_deref() {
             None | Some("") => None,

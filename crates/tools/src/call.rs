@@ -1,17 +1,20 @@
 //! The walk of a tool call: ref, target, arguments, credential, runner, record.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use catalog::{Action, Integration};
 use connections::{Connection, Usable};
 use egress::EgressError;
-use kernel::{CallId, CallRef, Scope, Timestamp};
+use kernel::{CallId, CallRef, ConnectionId, Scope, Timestamp};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::idempotency::Seen;
 use crate::{CallError, CallRecord, Invocation, Outcome, RunError, ToolResult, Tools};
+
+/// As much of a name as is recorded.
+const MAX_NAME: usize = 300;
 
 /// A call as it comes in.
 #[derive(Clone, Debug)]
@@ -39,35 +42,55 @@ struct Target {
 }
 
 impl Tools {
-    /// Calls a tool. Once it has begun it runs to its end and is recorded, even if the caller goes away.
+    /// Calls a tool. Once it has begun it runs to its end, and every call is recorded, even if the caller goes away.
     pub async fn call(&self, scope: Scope, request: CallRequest) -> Result<CallReply, CallError> {
-        let call_ref: CallRef = request.name.parse()?;
-        let arguments = read_arguments(request.arguments)?;
         let tools = self.clone();
-        let work = async move { tools.recorded(scope, call_ref, arguments, request.idempotency_key).await };
+        let work = async move { tools.recorded(scope, request).await };
         self.tasks.spawn(work.in_current_span()).await.unwrap_or_else(|error| Err(CallError::Interrupted(error.to_string())))
     }
 
-    async fn recorded(
-        &self,
-        scope: Scope,
-        call_ref: CallRef,
-        arguments: Map<String, Value>,
-        idempotency_key: Option<String>,
-    ) -> Result<CallReply, CallError> {
+    async fn recorded(&self, scope: Scope, request: CallRequest) -> Result<CallReply, CallError> {
         let id = CallId::new();
         let started = Instant::now();
-        let created_at = self.clock.now();
-        let name = call_ref.to_string();
-        let reservation = match &idempotency_key {
-            None => None,
-            Some(key) => match self.reserve(scope.project, scope.key, key, id, &name, &Value::Object(arguments.clone())).await? {
-                Seen::Done(reply) => return Ok(reply),
-                Seen::First(reservation) => Some(reservation),
-            },
+        let mut record = CallRecord {
+            id,
+            project: scope.project,
+            key: scope.key,
+            user: scope.user,
+            call_ref: request.name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect(),
+            connection: None,
+            outcome: Outcome::Failed,
+            message: None,
+            duration: Duration::ZERO,
+            created_at: self.clock.now(),
         };
-        let mut connection = None;
-        let result = self.dispatch(scope, &call_ref, &arguments, &mut connection).await;
+        let reply = self.once(scope, request, id, &mut record.connection).await;
+        (record.outcome, record.message) = match &reply {
+            Ok(CallReply { result: ToolResult { error: None, .. }, id: first, .. }) => {
+                (Outcome::Ok, (*first != id).then(|| format!("repeats {first}")))
+            }
+            Ok(CallReply { result: ToolResult { error, .. }, .. }) => (Outcome::Error, error.clone()),
+            Err(error) => (Outcome::Failed, Some(error.to_string())),
+        };
+        record.duration = started.elapsed();
+        self.audit.record(record).await;
+        reply
+    }
+
+    /// Runs the call, or hands back what the first call under the same key came to.
+    async fn once(&self, scope: Scope, request: CallRequest, id: CallId, used: &mut Option<ConnectionId>) -> Result<CallReply, CallError> {
+        let call_ref: CallRef = request.name.parse()?;
+        let arguments = read_arguments(request.arguments)?;
+        let reservation = match &request.idempotency_key {
+            None => None,
+            Some(key) => {
+                match self.reserve(scope.project, scope.key, key, id, &call_ref.to_string(), &Value::Object(arguments.clone())).await? {
+                    Seen::Done(reply) => return Ok(reply),
+                    Seen::First(reservation) => Some(reservation),
+                }
+            }
+        };
+        let result = self.dispatch(scope, &call_ref, &arguments, used).await;
         let reply = result.map(|result| CallReply { id, at: self.clock.now(), result });
         if let Some(reservation) = reservation
             && !reply.as_ref().is_err_and(CallError::is_uncertain)
@@ -75,15 +98,6 @@ impl Tools {
         {
             tracing::error!(call = %id, %error, "the reply could not be kept for its Idempotency-Key");
         }
-        let (outcome, message) = match &reply {
-            Ok(CallReply { result: ToolResult { error: None, .. }, .. }) => (Outcome::Ok, None),
-            Ok(CallReply { result: ToolResult { error, .. }, .. }) => (Outcome::Error, error.clone()),
-            Err(error) => (Outcome::Failed, Some(error.to_string())),
-        };
-        let (project, key, user) = (scope.project, scope.key, scope.user);
-        let record =
-            CallRecord { id, project, key, user, call_ref: name, connection, outcome, message, duration: started.elapsed(), created_at };
-        self.audit.record(record).await;
         reply
     }
 
@@ -92,7 +106,7 @@ impl Tools {
         scope: Scope,
         call_ref: &CallRef,
         arguments: &Map<String, Value>,
-        used: &mut Option<kernel::ConnectionId>,
+        used: &mut Option<ConnectionId>,
     ) -> Result<ToolResult, CallError> {
         match call_ref {
             CallRef::Reserved { .. } => Err(CallError::UnknownReserved(call_ref.to_string())),
@@ -164,6 +178,7 @@ fn explain(integration: &Integration, error: RunError) -> CallError {
     let name = &integration.name;
     match error {
         RunError::Arguments(reason) => CallError::Arguments(format!("Invalid arguments: {reason}")),
+        RunError::Connection(reason) => CallError::Unusable(format!("{name}: {reason}")),
         RunError::Unauthorized(reason) => certain(format!("{name} refused the credential: {reason}")),
         RunError::Upstream(message) => certain(format!("{name}: {message}")),
         RunError::Server { status, message } => {

@@ -15,6 +15,10 @@ pub enum CallError {
     NoWorkflows,
     #[error("{0}")]
     Arguments(String),
+    #[error("{0}")]
+    Unusable(String),
+    #[error("{0}")]
+    BadFilter(String),
     #[error("Connection not found: {0}")]
     ConnectionNotFound(String),
     #[error("Action not found: {0}")]

@@ -29,6 +29,8 @@ pub struct ToolResult {
 pub enum RunError {
     /// The request could not be made from these arguments.
     Arguments(String),
+    /// The connection lacks something that the request needs.
+    Connection(String),
     /// The provider refused the credential.
     Unauthorized(String),
     /// The provider answered with something that is no result.

@@ -120,6 +120,7 @@ pub struct Config {
     /// Where others reach this server; from the listening address unless it was set.
     pub public_url: String,
     pub public_url_set: bool,
+    pub web_url_set: bool,
     pub sealing_key: Option<String>,
     pub admin_key: Option<String>,
     pub integrations_dir: Option<PathBuf>,
@@ -194,6 +195,7 @@ impl Config {
             admin_key: line.admin_key.or(file.admin_key).filter(|key| !key.is_empty()),
             integrations_dir: line.integrations_dir.or(file.integrations_dir),
             egress_allow: line.egress_allow.or(file.egress_allow).unwrap_or_default(),
+            web_url_set: line.web_url.is_some() || file.web_url.is_some(),
             web_url: line.web_url.or(file.web_url).unwrap_or_else(|| public_url.clone()),
             body_limit: line.body_limit.or(file.body_limit).unwrap_or(1 << 20),
             request_timeout: Duration::from_secs(line.request_timeout.or(file.request_timeout).unwrap_or(60).max(1)),
@@ -210,6 +212,9 @@ impl Config {
         self.listen = address;
         if !self.public_url_set {
             self.public_url = reachable(address);
+        }
+        if !self.web_url_set {
+            self.web_url.clone_from(&self.public_url);
         }
     }
 }
@@ -237,14 +242,7 @@ pub fn describe(matches: &ArgMatches, line: &Settings, file: &Settings, config: 
 
 /// A secret as it may be shown: an address without its password, anything else not at all.
 fn hide(value: &str) -> String {
-    match (value.find("://"), value.rfind('@')) {
-        (Some(start), Some(at)) if start + 3 <= at => {
-            let user = value[start + 3..at].split(':').next().unwrap_or_default();
-            format!("{}{user}:…{}", &value[..start + 3], &value[at..])
-        }
-        (Some(_), _) => value.to_owned(),
-        _ => "(hidden)".to_owned(),
-    }
+    if value.contains("://") { store::redact(value) } else { "(hidden)".to_owned() }
 }
 
 #[cfg(test)]
@@ -264,6 +262,7 @@ mod tests {
     #[test]
     fn secrets_are_hidden() {
         assert_eq!(hide("postgres://yard:secret@db/yard"), "postgres://yard:…@db/yard");
+        assert_eq!(hide("postgres://db/yard?user=yard&password=secret"), "postgres://db/yard");
         assert_eq!(hide("sqlite://x.db"), "sqlite://x.db");
         assert_eq!(hide("c2VjcmV0"), "(hidden)");
     }

@@ -17,6 +17,26 @@ pub(crate) fn ensure_dir(dir: &Path) -> anyhow::Result<()> {
     builder.create(dir).with_context(|| format!("cannot make the data directory `{}`", dir.display()))
 }
 
+/// Holds the data directory for the time of a start, so that two processes do not make two sets of keys.
+pub(crate) fn lock(dir: &Path) -> anyhow::Result<std::fs::File> {
+    let path = dir.join(".lock");
+    let hold = || -> std::io::Result<std::fs::File> {
+        let file = open_private(&path)?;
+        file.lock()?;
+        Ok(file)
+    };
+    hold().with_context(|| format!("cannot hold `{}`", path.display()))
+}
+
+/// Opens a file that only its owner can read, making it if need be.
+pub(crate) fn open_private(path: &Path) -> std::io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// The trimmed content of a file, or nothing when it is not there.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
     match std::fs::read_to_string(path) {

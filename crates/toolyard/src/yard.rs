@@ -49,6 +49,7 @@ impl Yard {
     /// The same, with a clock of the caller's.
     pub async fn open_at(config: Config, clock: Clock) -> anyhow::Result<Self> {
         files::ensure_dir(&config.data_dir)?;
+        let _starting = files::lock(&config.data_dir)?;
         let ring = vault::key_ring(&config)?;
         let db = connect(&config).await?;
         db.migrate().await.context("cannot bring the database up to date")?;
@@ -107,6 +108,9 @@ impl Yard {
 
 /// Opens the database without changing it.
 pub async fn connect(config: &Config) -> anyhow::Result<Db> {
+    if let Some(path) = Db::file(&config.database_url) {
+        files::open_private(&path).with_context(|| format!("cannot open the database `{}`", path.display()))?;
+    }
     Db::open(&config.database_url).await.map_err(|error| anyhow::anyhow!("cannot open the database: {error}"))
 }
 

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use catalog::auth::{ClientAuth, TokenBody};
+use catalog::auth::{ClientAuth, Fields, TokenBody};
+use catalog::fill::fill_address;
 use egress::{Egress, EgressError, Request, Response};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
+use kernel::json::plain_text;
 use serde_json::{Map, Value};
 use url::Url;
 use url::form_urlencoded;
@@ -37,34 +39,62 @@ pub(crate) struct Tokens {
 }
 
 /// Why there are no tokens.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum TokenError {
     /// The grant is gone for good.
     Gone(String),
     /// The provider says no for another reason, such as a wrong client secret.
     Refused(String),
-    /// The provider failed.
+    /// The provider failed or has no time.
     Server(u16),
     Unreachable(EgressError),
     /// The reply makes no sense.
     Malformed,
 }
 
-/// Asks for tokens.
-pub(crate) async fn request(
-    egress: &Egress,
-    endpoint: &str,
-    client: &Client,
-    params: &[(&str, &str)],
-    reading: Reading<'_>,
-) -> Result<Tokens, TokenError> {
-    let url: Url = endpoint.parse().map_err(|_| TokenError::Malformed)?;
-    let response = egress.send(build(url, client, params)).await.map_err(TokenError::Unreachable)?;
-    read(&response, reading)
+/// One request for tokens.
+pub(crate) struct TokenRequest<'a> {
+    /// May hold `{connection.field}`.
+    pub(crate) endpoint: &'a str,
+    pub(crate) client: &'a Client,
+    pub(crate) params: &'a [(&'a str, &'a str)],
+    /// Further parameters of the manifest; they may hold `{connection.field}` too.
+    pub(crate) extra: &'a BTreeMap<String, String>,
+    pub(crate) reading: Reading<'a>,
+    pub(crate) fields: &'a Fields,
 }
 
-fn build(url: Url, client: &Client, params: &[(&str, &str)]) -> Request {
-    let mut pairs: Vec<(&str, &str)> = params.to_vec();
+impl TokenRequest<'_> {
+    /// Asks for tokens. What the provider repeats of a secret is left out of errors.
+    pub(crate) async fn send(&self, egress: &Egress) -> Result<Tokens, TokenError> {
+        let endpoint = fill_address(self.endpoint, self.fields).map_err(|error| TokenError::Refused(error.to_string()))?;
+        let url: Url = endpoint.parse().map_err(|_| TokenError::Malformed)?;
+        let extra: Vec<(&str, String)> = self.extra.iter().map(|(name, text)| (name.as_str(), fill_text(text, self.fields))).collect();
+        let params: Vec<(&str, &str)> =
+            self.params.iter().copied().chain(extra.iter().map(|(name, text)| (*name, text.as_str()))).collect();
+        let response = egress.send(post(url, self.client, params)).await.map_err(TokenError::Unreachable)?;
+        let scrub = |text: String| {
+            let text = self.fields.scrub(&text);
+            if self.client.secret.is_empty() { text } else { text.replace(&self.client.secret, "…") }
+        };
+        read(&response, self.reading).map_err(|error| match error {
+            TokenError::Gone(text) => TokenError::Gone(scrub(text)),
+            TokenError::Refused(text) => TokenError::Refused(scrub(text)),
+            other => other,
+        })
+    }
+}
+
+fn fill_text(text: &str, fields: &Fields) -> String {
+    let mut filled = text.to_owned();
+    for (name, value) in fields.expose() {
+        filled = filled.replace(&format!("{{connection.{name}}}"), value);
+    }
+    filled
+}
+
+/// A post as this client, in the way the provider wants it.
+pub(crate) fn post<'a>(url: Url, client: &'a Client, mut pairs: Vec<(&'a str, &'a str)>) -> Request {
     let mut request = Request::new(Method::POST, url).timeout(TIMEOUT).max_response(MAX_REPLY);
     request.headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     match client.auth {
@@ -105,7 +135,7 @@ fn read(response: &Response, reading: Reading<'_>) -> Result<Tokens, TokenError>
     match (status, reply) {
         (200..=299, Some(reply)) => tokens(&reply, reading).ok_or(TokenError::Malformed),
         (200..=299, None) => Err(TokenError::Malformed),
-        (500.., _) => Err(TokenError::Server(status)),
+        (408 | 429 | 500.., _) => Err(TokenError::Server(status)),
         _ => Err(TokenError::Refused(format!("the token endpoint answered {status}"))),
     }
 }
@@ -137,23 +167,20 @@ fn refusal(reply: &Value) -> Option<TokenError> {
 fn tokens(reply: &Value, reading: Reading<'_>) -> Option<Tokens> {
     let root = reading.root.map_or(Some(reply), |pointer| reply.pointer(pointer))?;
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
-    let seconds = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    let seconds = |value: &Value| {
+        value
+            .as_u64()
+            .or_else(|| value.as_str()?.parse().ok())
+            .or_else(|| Some(Duration::try_from_secs_f64(value.as_f64()?).ok()?.as_secs()))
+    };
     let lifetime = root.get("expires_in").or_else(|| reply.get("expires_in")).and_then(seconds).filter(|lifetime| *lifetime > 0);
-    let kept = reading.keep.iter().filter_map(|(name, pointer)| Some((name.clone(), plain(reply.pointer(pointer)?)?))).collect();
+    let kept = reading.keep.iter().filter_map(|(name, pointer)| Some((name.clone(), plain_text(reply.pointer(pointer)?)?))).collect();
     Some(Tokens {
         access_token: text(root, "access_token")?,
         refresh_token: text(root, "refresh_token").or_else(|| text(reply, "refresh_token")),
         lifetime: lifetime.or(reading.lifetime),
         kept,
     })
-}
-
-fn plain(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -179,6 +206,7 @@ mod tests {
         let plain = Reading { root: None, lifetime: Some(7200), keep: &none };
         let tokens = reply(200, r#"{"access_token": "a", "expires_in": "60", "refresh_token": "r"}"#, plain).unwrap();
         assert_eq!((tokens.access_token.as_str(), tokens.refresh_token.as_deref(), tokens.lifetime), ("a", Some("r"), Some(60)));
+        assert_eq!(reply(200, r#"{"access_token": "a", "expires_in": 59.5}"#, plain).unwrap().lifetime, Some(59));
         let tokens = reply(200, "access_token=a&scope=repo&token_type=bearer", plain).unwrap();
         assert_eq!((tokens.access_token.as_str(), tokens.lifetime), ("a", Some(7200)));
         let keep = BTreeMap::from([("team".to_owned(), "/team/id".to_owned())]);
@@ -195,6 +223,7 @@ mod tests {
         assert!(matches!(reply(200, r#"{"error": "bad_verification_code"}"#, plain), Err(TokenError::Refused(_))));
         assert!(matches!(reply(401, r#"{"error": "invalid_client"}"#, plain), Err(TokenError::Refused(_))));
         assert!(matches!(reply(503, "<html>", plain), Err(TokenError::Server(503))));
+        assert!(matches!(reply(429, "slow down", plain), Err(TokenError::Server(429))));
         assert!(matches!(reply(200, "<html>", plain), Err(TokenError::Malformed)));
         assert!(matches!(reply(200, r#"{"token": 1}"#, plain), Err(TokenError::Malformed)));
         assert!(matches!(reply(404, "no", plain), Err(TokenError::Refused(_))));

@@ -5,8 +5,10 @@ use connections::{Connector, Identity, Probe, ProbeError};
 use egress::Response;
 use futures_util::future::BoxFuture;
 use http::StatusCode;
+use kernel::json::plain_text;
 use serde_json::{Map, Value};
 
+use super::manifest::Failure;
 use super::operation::{BuildError, Operation, Parts};
 use super::run::request;
 use super::{Native, reply};
@@ -28,9 +30,9 @@ impl Native {
             && let Some(discover) = &oauth.discover
         {
             let operation = Operation::compile(&Parts { request: &discover.request, ..Parts::default() }).map_err(ProbeError::Refused)?;
-            let found = self.ask(&operation, base_url, scheme, &fields).await?;
+            let found = self.ask(&operation, base_url, scheme, &fields, None).await?;
             for (name, pointer) in &discover.keep {
-                let value = found.pointer(pointer).and_then(plain);
+                let value = found.pointer(pointer).and_then(plain_text);
                 let value =
                     value.ok_or_else(|| ProbeError::Refused(format!("the account has nothing to connect to (`{name}` was not found)")))?;
                 fields.set(name.clone(), value.clone());
@@ -38,8 +40,8 @@ impl Native {
             }
         }
         if let Some(account) = &service.account {
-            let found = self.ask(&account.operation, base_url, scheme, &fields).await?;
-            let at = |pointer: &Option<String>| found.pointer(pointer.as_deref()?).and_then(plain);
+            let found = self.ask(&account.operation, base_url, scheme, &fields, service.failure.as_ref()).await?;
+            let at = |pointer: &Option<String>| found.pointer(pointer.as_deref()?).and_then(plain_text);
             identity.id = at(&account.id);
             identity.label = at(&account.label);
         }
@@ -47,24 +49,28 @@ impl Native {
     }
 
     /// Makes a call that changes nothing. Anything but a refusal is proof.
-    async fn ask(&self, operation: &Operation, base_url: &str, scheme: &AuthScheme, fields: &Fields) -> Result<Value, ProbeError> {
+    async fn ask(
+        &self,
+        operation: &Operation,
+        base_url: &str,
+        scheme: &AuthScheme,
+        fields: &Fields,
+        failure: Option<&Failure>,
+    ) -> Result<Value, ProbeError> {
         let built = operation
             .build(base_url, &scheme.send(), &Map::new(), fields)
             .map_err(|error: BuildError| ProbeError::Refused(error.to_string()))?;
         let response: Response = self.egress.send(request(built)).await.map_err(ProbeError::Unreachable)?;
         let data: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
         match response.status {
-            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(ProbeError::Refused(reply::message(&data, status))),
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                Err(ProbeError::Refused(fields.scrub(&reply::message(&data, status))))
+            }
             status if status.is_server_error() => Err(ProbeError::Server(status.as_u16())),
-            _ => Ok(data),
+            _ => match failure.and_then(|failure| reply::failed(failure, &data)) {
+                Some(reason) => Err(ProbeError::Refused(fields.scrub(&reason))),
+                None => Ok(data),
+            },
         }
-    }
-}
-
-fn plain(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
     }
 }

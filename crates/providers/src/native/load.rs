@@ -5,8 +5,9 @@ use std::path::Path;
 
 use catalog::{Action, Draft, Event, Integration, RateLimit};
 use http::Method;
+use kernel::json::Document;
 use rust_embed::RustEmbed;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::KEY;
 use super::manifest::{ActionSpec, EventSpec, Failure, Line, Manifest, Pagination, Param, check, input_schema, output_schema};
@@ -150,19 +151,21 @@ pub(super) fn action_operation(manifest: &Manifest, spec: &ActionSpec) -> Result
 
 fn action(spec: &ActionSpec, operation: &Operation) -> Action {
     let input = input_schema(operation.params());
-    let mut action = Action::new(spec.key.clone(), spec.name.clone(), spec.description.clone(), input);
+    let mut action = Action::new(spec.key.clone(), spec.name.clone(), spec.description.clone(), &input);
     action.use_cases.clone_from(&spec.use_cases);
-    action.output_schema = spec.output.as_ref().map(output_schema);
+    action.output_schema = spec.output.as_ref().map(|output| Document::from(&output_schema(output)));
     action.scopes.clone_from(&spec.scopes);
     action.read_only = spec.is_read_only();
     action.destructive = spec.is_destructive();
     action.pitfalls.clone_from(&spec.pitfalls);
     action.lookups = operation.params().iter().filter_map(|param| Some((param.name.clone(), param.lookup.clone()?))).collect();
-    action.pagination = spec.pagination.as_ref().map(|pagination| match pagination {
-        Pagination::Page { param, size } => json!({"style": "page", "param": param, "size": size}),
-        Pagination::Offset { param, size } => json!({"style": "offset", "param": param, "size": size}),
-        Pagination::Cursor { param, next, size } => json!({"style": "cursor", "param": param, "next": next, "size": size}),
-        Pagination::Link => json!({"style": "link"}),
+    action.pagination = spec.pagination.as_ref().map(|pagination| {
+        Document::from(&match pagination {
+            Pagination::Page { param, size } => json!({"style": "page", "param": param, "size": size}),
+            Pagination::Offset { param, size } => json!({"style": "offset", "param": param, "size": size}),
+            Pagination::Cursor { param, next, size } => json!({"style": "cursor", "param": param, "next": next, "size": size}),
+            Pagination::Link => json!({"style": "link"}),
+        })
     });
     action
 }
@@ -178,7 +181,7 @@ fn event(spec: &EventSpec) -> Result<Event, String> {
         name: spec.name.clone(),
         description: spec.description.clone(),
         use_cases: spec.use_cases.clone(),
-        config_schema: input_schema(&params),
-        payload_schema: spec.payload.as_ref().map(|payload: &Map<_, _>| output_schema(payload)),
+        config_schema: Document::from(&input_schema(&params)),
+        payload_schema: spec.payload.as_ref().map(|payload| Document::from(&output_schema(payload))),
     })
 }

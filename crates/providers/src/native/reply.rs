@@ -2,6 +2,7 @@
 
 use egress::Response;
 use http::StatusCode;
+use kernel::json::plain_text;
 use serde_json::{Value, json};
 use tools::{RunError, ToolResult};
 
@@ -72,7 +73,7 @@ fn data(response: &Response) -> Value {
     serde_json::from_slice(&response.body).unwrap_or_else(|_| json!(String::from_utf8_lossy(&response.body)))
 }
 
-fn failed(failure: &Failure, data: &Value) -> Option<String> {
+pub(super) fn failed(failure: &Failure, data: &Value) -> Option<String> {
     let found = data.pointer(&failure.when)?;
     let is_failure = match &failure.equals {
         Some(expected) => found == expected,
@@ -89,7 +90,7 @@ fn failed(failure: &Failure, data: &Value) -> Option<String> {
             .message
             .as_deref()
             .and_then(|pointer| data.pointer(pointer))
-            .and_then(text)
+            .and_then(plain_text)
             .unwrap_or_else(|| "the service reported an error".to_owned())
     };
     is_failure.then(words)
@@ -97,18 +98,10 @@ fn failed(failure: &Failure, data: &Value) -> Option<String> {
 
 /// The words of an error, for people.
 pub(super) fn message(data: &Value, status: StatusCode) -> String {
-    let words = MESSAGES.iter().find_map(|pointer| data.pointer(pointer).and_then(text));
+    let words = MESSAGES.iter().find_map(|pointer| data.pointer(pointer).and_then(plain_text));
     let words = words.or_else(|| data.as_str().filter(|body| !body.trim_start().starts_with('<')).map(str::to_owned));
     let words = words.unwrap_or_else(|| status.canonical_reason().unwrap_or("no reason given").to_owned());
     words.trim().chars().filter(|c| !c.is_control()).take(MAX_MESSAGE).collect()
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

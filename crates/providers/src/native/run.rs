@@ -2,20 +2,18 @@
 
 use std::time::Duration;
 
-use catalog::auth::{Fields, Send};
+use catalog::auth::Send;
 use egress::{RateLimit, Redirects, Request, Retry};
 use futures_util::future::BoxFuture;
 use http::Method;
 use tools::{Invocation, RunError, Runner, ToolResult};
 
-use super::operation::Built;
+use super::operation::{BuildError, Built};
 use super::{Native, reply};
 
 /// Shorter than the callers' own limit, so that they hear why.
 const TIMEOUT: Duration = Duration::from_secs(25);
 const MAX_REDIRECTS: u8 = 3;
-/// A field shorter than this is no secret worth hiding.
-const SECRET_LENGTH: usize = 8;
 
 impl Runner for Native {
     fn run<'a>(&'a self, invocation: Invocation<'a>) -> BoxFuture<'a, Result<ToolResult, RunError>> {
@@ -31,8 +29,10 @@ impl Native {
         let call = service.calls.get(&action.key).ok_or_else(missing)?;
         let base_url = usable.scheme.as_ref().and_then(|scheme| scheme.base_url()).unwrap_or(&service.base_url);
         let send = usable.scheme.as_ref().map_or_else(Send::default, catalog::auth::AuthScheme::send);
-        let built =
-            call.operation.build(base_url, &send, arguments, &usable.fields).map_err(|error| RunError::Arguments(error.to_string()))?;
+        let built = call.operation.build(base_url, &send, arguments, &usable.fields).map_err(|error| match error {
+            BuildError::Address(error) => RunError::Connection(error.to_string()),
+            other => RunError::Arguments(other.to_string()),
+        })?;
         let mut request = request(built);
         request.limit = integration.rate_limit.map(|limit| RateLimit {
             key: connection.to_string(),
@@ -41,7 +41,7 @@ impl Native {
         });
         let response = self.egress.send(request).await.map_err(RunError::Unreachable)?;
         let result = reply::read(&response, service.failure.as_ref(), call.result.as_deref());
-        let scrub = |text: String| scrub(text, &usable.fields);
+        let scrub = |text: String| usable.fields.scrub(&text);
         match result {
             Ok(result) => Ok(ToolResult { error: result.error.map(scrub), ..result }),
             Err(RunError::Unauthorized(text)) => Err(RunError::Unauthorized(scrub(text))),
@@ -57,14 +57,4 @@ pub(super) fn request(built: Built) -> Request {
     let mut request = Request::new(built.method, built.url).timeout(TIMEOUT).retry(Retry::Safe).body(built.body);
     request.headers = built.headers;
     if follow { request.redirects(Redirects::Follow(MAX_REDIRECTS)) } else { request }
-}
-
-/// A service that repeats a credential in its error does not make us print it.
-fn scrub(mut text: String, fields: &Fields) -> String {
-    for (_, value) in fields.expose().filter(|(_, value)| value.len() >= SECRET_LENGTH) {
-        if text.contains(value) {
-            text = text.replace(value, "…");
-        }
-    }
-    text
 }

@@ -35,8 +35,8 @@ pub struct AccountEntry {
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewUser {
     pub email: String,
-    #[serde(alias = "username")]
     pub name: Option<String>,
+    pub username: Option<String>,
 }
 
 /// The project of a new account.
@@ -109,7 +109,7 @@ pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): P
         let with_key = choose(options.create_api_keys, defaults.create_api_keys);
         names.push((name, choose(options.return_api_keys, defaults.return_api_keys)));
         let project_name = entry.project.and_then(|project| project.name);
-        entries.push(NewAccount { email: entry.user.email, user_name: entry.user.name, project_name, with_key });
+        entries.push(NewAccount { email: entry.user.email, user_name: entry.user.name.or(entry.user.username), project_name, with_key });
     }
     let made = app.accounts.create_accounts(entries).await?;
     let accounts = names.into_iter().zip(made).map(|((name, show), account)| (name, answer(account, show))).collect();

@@ -38,7 +38,8 @@ impl ApiError {
     }
 
     pub fn conflict(message: impl Into<String>, conflict: Value) -> Self {
-        Self::new(StatusCode::CONFLICT, json!({"message": message.into(), "conflict": conflict}))
+        let detail = json!({"message": message.into(), "conflict": conflict});
+        Self { status: StatusCode::CONFLICT, detail, support: Some(Uuid::now_v7()) }
     }
 
     pub fn forbidden() -> Self {
@@ -77,6 +78,8 @@ impl IntoResponse for ApiError {
             && let Ok(value) = HeaderValue::from_str(&id.to_string())
         {
             response.headers_mut().insert("x-ag-support-id", value);
+            let (seconds, _) = id.get_timestamp().map(|time| time.to_unix()).unwrap_or_default();
+            response.headers_mut().insert("x-ag-support-ts", HeaderValue::from(seconds));
         }
         response
     }
@@ -145,13 +148,13 @@ impl From<tools::CallError> for ApiError {
         use tools::CallError as E;
         let text = error.to_string();
         match error {
-            E::Ref(_) | E::Arguments(_) => Self::bad_request(text),
+            E::Ref(_) | E::Arguments(_) | E::Unusable(_) => Self::bad_request(text),
             E::UnknownReserved(_) | E::ConnectionNotFound(_) | E::ActionNotFound(_) => Self::not_found(text),
             E::NoWorkflows => Self::new(StatusCode::NOT_IMPLEMENTED, text),
             E::Connection(error) => error.into(),
             E::Upstream { .. } => Self::new(StatusCode::FAILED_DEPENDENCY, text),
             E::UpstreamServer { .. } => Self::new(StatusCode::BAD_GATEWAY, text),
-            E::KeyReused(_) | E::BadCursor => Self::unprocessable(text),
+            E::KeyReused(_) | E::BadCursor | E::BadFilter(_) => Self::unprocessable(text),
             E::InProgress(_) => Self::conflict(text, json!({})),
             E::Interrupted(_) => Self::internal(&text),
             E::Store(error) => error.into(),

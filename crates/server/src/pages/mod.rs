@@ -7,16 +7,15 @@ use axum::extract::{Request, State};
 use axum::response::{Html, IntoResponse, Response};
 use connections::{ConnectionError, Finished, HostedForm};
 use http::StatusCode;
-use serde::Deserialize;
 use serde_json::json;
 use utoipa::IntoParams;
 
 use crate::App;
-use crate::edge::extract::read_body;
-use crate::edge::{ApiError, PathOf, QueryOf};
+use crate::edge::extract::{query_values, read_body};
+use crate::edge::{ApiError, PathOf};
 
 /// What a provider says when it sends a person back.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(IntoParams)]
 pub struct CallbackQuery {
     pub state: Option<String>,
     pub code: Option<String>,
@@ -24,6 +23,27 @@ pub struct CallbackQuery {
     pub error_description: Option<String>,
     pub error_message: Option<String>,
     pub status: Option<String>,
+}
+
+impl std::fmt::Debug for CallbackQuery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CallbackQuery")
+    }
+}
+
+impl CallbackQuery {
+    /// A person stands behind this request, so whatever the address holds, the answer is a page.
+    fn read(uri: &http::Uri) -> Self {
+        let first = |name| query_values(uri, name).into_iter().next();
+        Self {
+            state: first("state"),
+            code: first("code"),
+            error: first("error"),
+            error_description: first("error_description"),
+            error_message: first("error_message"),
+            status: first("status"),
+        }
+    }
 }
 
 #[derive(Template)]
@@ -59,7 +79,8 @@ struct DonePage<'a> {
 /// Where a provider sends a person back
 #[utoipa::path(get, path = "/tools/connections/callback", operation_id = "callback_tool_connection", tag = "Tools", params(CallbackQuery),
     responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "It is not")))]
-pub(crate) async fn callback(State(app): State<App>, QueryOf(query): QueryOf<CallbackQuery>) -> Response {
+pub(crate) async fn callback(State(app): State<App>, uri: http::Uri) -> Response {
+    let query = CallbackQuery::read(&uri);
     let refused = query.error_description.or(query.error_message).or(query.error);
     let refused =
         refused.or_else(|| query.status.filter(|status| status == "failed").map(|_| "Authorization failed. Please try again.".to_owned()));
@@ -159,7 +180,8 @@ fn done(app: &App, status: StatusCode, title: &str, text: &str, logo: Option<&st
 }
 
 fn render(status: StatusCode, page: &impl Template) -> Response {
-    let headers = [("cache-control", "no-store"), ("referrer-policy", "no-referrer"), ("x-frame-options", "DENY")];
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src https: data:; form-action 'self'; frame-ancestors 'none'";
+    let headers = [("cache-control", "no-store"), ("referrer-policy", "no-referrer"), ("content-security-policy", policy)];
     match page.render() {
         Ok(html) => (status, headers, Html(html)).into_response(),
         Err(error) => ApiError::internal(&error).into_response(),

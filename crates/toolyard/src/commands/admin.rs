@@ -73,8 +73,17 @@ pub(super) enum KeyCommand {
     },
 }
 
+/// Opens what is there. A command that looks at a yard does not make one by the way.
+async fn existing(config: Config) -> anyhow::Result<Yard> {
+    if !store::Db::is_there(&config.database_url) {
+        let address = store::redact(&config.database_url);
+        anyhow::bail!("there is no database at {address}; start `toolyard serve` once, or name the right --data-dir");
+    }
+    Yard::open(config).await
+}
+
 pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::Result<()> {
-    let yard = Yard::open(config).await?;
+    let yard = existing(config).await?;
     match command {
         ProjectCommand::Create { slug, name, json } => {
             let project = yard.accounts.create_project(&slug, name.as_deref()).await?;
@@ -109,7 +118,7 @@ pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::
 }
 
 pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
-    let yard = Yard::open(config).await?;
+    let yard = existing(config).await?;
     match command {
         KeyCommand::Create { project, role, only, name, json } => {
             let project = yard.accounts.find_project(&project).await?;

@@ -39,14 +39,24 @@ impl Client {
         let base: Url = format!("{}/", url.trim_end_matches('/')).parse().with_context(|| format!("`{url}` is not a web address"))?;
         let key = match &remote.key {
             Some(key) => key.clone(),
-            None => owner_key(&config.data_dir)?,
+            None => kept_key(&config.data_dir, "owner.key")?,
         };
-        let mut key = HeaderValue::from_str(&format!("ApiKey {key}")).context("the key holds characters that no key has")?;
-        key.set_sensitive(true);
+        let key = authorization("ApiKey", &key)?;
         // The one address that the user named; it may well be private.
         let allow: Allow = base.host_str().context("the address names no host")?.trim_matches(['[', ']']).parse()?;
         let egress = Egress::new(egress::Config { allow, ..egress::Config::default() })?;
         Ok(Self { base, key, egress })
+    }
+
+    /// The same server, as its operator.
+    pub(super) fn operator(config: &Config, remote: &Remote) -> anyhow::Result<Self> {
+        let key = match &config.admin_key {
+            Some(key) => key.clone(),
+            None => kept_key(&config.data_dir, "operator.key")?,
+        };
+        let mut client = Self::new(config, &Remote { url: remote.url.clone(), key: Some("-".to_owned()) })?;
+        client.key = authorization("Access", &key)?;
+        Ok(client)
     }
 
     pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
@@ -80,8 +90,14 @@ impl Client {
     }
 }
 
-fn owner_key(data_dir: &Path) -> anyhow::Result<String> {
-    let path = data_dir.join("owner.key");
+fn authorization(scheme: &str, key: &str) -> anyhow::Result<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("{scheme} {key}")).context("the key holds characters that no key has")?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn kept_key(data_dir: &Path, name: &str) -> anyhow::Result<String> {
+    let path = data_dir.join(name);
     files::read(&path)?.with_context(|| format!("there is no key in `{}`; give one with --key or TOOLYARD_KEY", path.display()))
 }
 

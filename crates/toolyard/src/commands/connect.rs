@@ -78,6 +78,26 @@ enum ConnectionsCommand {
     },
 }
 
+/// For one project, or for all of them.
+#[derive(Debug, Args)]
+pub(super) struct Reach {
+    /// For every project of the deployment; needs the operator's key
+    #[arg(long)]
+    everywhere: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Reach {
+    fn client(&self, config: &Config) -> anyhow::Result<(Client, &'static str)> {
+        if self.everywhere {
+            Ok((Client::operator(config, &self.remote)?, "/admin/oauth-apps"))
+        } else {
+            Ok((Client::new(config, &self.remote)?, "/tools/oauth-apps"))
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum OauthAppCommand {
     /// Keep the client id and secret that a provider gave you
@@ -91,20 +111,20 @@ pub(super) enum OauthAppCommand {
         #[arg(long, value_delimiter = ',')]
         scopes: Option<Vec<String>>,
         #[command(flatten)]
-        remote: Remote,
+        reach: Reach,
     },
     /// List OAuth apps
     List {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        remote: Remote,
+        reach: Reach,
     },
     /// Delete an OAuth app
     Delete {
         id: String,
         #[command(flatten)]
-        remote: Remote,
+        reach: Reach,
     },
 }
 
@@ -246,13 +266,15 @@ pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow
 
 pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyhow::Result<()> {
     match command {
-        OauthAppCommand::Set { integration, client_id, client_secret, scopes, remote } => {
+        OauthAppCommand::Set { integration, client_id, client_secret, scopes, reach } => {
+            let (client, path) = reach.client(&config)?;
             let app = json!({"integration_key": integration, "client_id": client_id, "client_secret": client_secret, "scopes": scopes});
-            let reply = Client::new(&config, &remote)?.post("/tools/oauth-apps", &json!({"oauth_app": app})).await?;
+            let reply = client.post(path, &json!({"oauth_app": app})).await?;
             print::out(&format!("kept; register this redirect URL at the provider: {}\n", text(&reply["oauth_app"], "redirect_url")));
         }
-        OauthAppCommand::List { json, remote } => {
-            let reply = Client::new(&config, &remote)?.get("/tools/oauth-apps").await?;
+        OauthAppCommand::List { json, reach } => {
+            let (client, path) = reach.client(&config)?;
+            let reply = client.get(path).await?;
             if json {
                 print::json(&reply);
                 return Ok(());
@@ -263,8 +285,9 @@ pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyho
                 .collect();
             print::table(&["INTEGRATION", "CLIENT ID", "ID"], &rows);
         }
-        OauthAppCommand::Delete { id, remote } => {
-            Client::new(&config, &remote)?.delete(&format!("/tools/oauth-apps/{}", encode(&id))).await?;
+        OauthAppCommand::Delete { id, reach } => {
+            let (client, path) = reach.client(&config)?;
+            client.delete(&format!("{path}/{}", encode(&id))).await?;
             print::out("deleted\n");
         }
     }

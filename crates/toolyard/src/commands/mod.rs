@@ -1,6 +1,7 @@
 //! The command line.
 
 mod admin;
+mod bench;
 mod client;
 mod connect;
 mod integrations;
@@ -62,6 +63,9 @@ enum Command {
     Key(admin::KeyCommand),
     /// Print the OpenAPI document
     Openapi,
+    /// Measure this program on this machine
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
 }
 
 /// Runs the command line and says in one line what went wrong.
@@ -103,6 +107,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,
+        Command::Bench(command) => bench::run(command).await?,
         Command::Openapi => print::out(&(server::openapi().to_pretty_json().context("cannot write the document")? + "\n")),
     }
     Ok(ExitCode::SUCCESS)

@@ -31,7 +31,9 @@ fn greet(yard: &Yard) {
     print::out(&format!("Toolyard {} listens on http://{}\n", env!("CARGO_PKG_VERSION"), config.listen));
     print::out(&format!("  docs      {url}/docs\n  database  {}\n", yard.db.kind()));
     let (operator, sealing) = (kept("operator.key", &config.admin_key), kept("sealing.key", &config.sealing_key));
-    print::out(&format!("  keys      {data}/owner.key{operator}{sealing}\n"));
+    let owner =
+        if config.data_dir.join("owner.key").exists() { format!("{data}/owner.key") } else { "`toolyard key create` makes one".to_owned() };
+    print::out(&format!("  keys      {owner}{operator}{sealing}\n"));
     if let Some(key) = &yard.first_key {
         let key = key.expose();
         print::out(&format!(

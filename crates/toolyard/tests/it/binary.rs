@@ -141,6 +141,27 @@ async fn what_goes_wrong_at_the_start_is_one_line_and_exit_code_1() {
     }
 }
 
+/// However many start together on a fresh directory, there is one set of keys and everyone gets in with it.
+#[tokio::test]
+async fn processes_that_start_together_share_one_set_of_keys() {
+    let dir = TempDir::new().unwrap();
+    let servers = join_all((0..4).map(|_| Server::start(dir.path(), |_| {}))).await;
+    let key = std::fs::read_to_string(dir.path().join("data/owner.key")).unwrap();
+    for mut server in servers {
+        key.trim().clone_into(&mut server.key);
+        assert_eq!(server.send(Method::POST, "/tools/connections/query", None).await.0, 200);
+    }
+    let mut command = program(dir.path());
+    command.args(["key", "list", "--json"]);
+    let (_, out, _) = run(command).await;
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap().as_array().unwrap().len(), 1);
+    let elsewhere = TempDir::new().unwrap();
+    let mut command = program(elsewhere.path());
+    command.args(["key", "list"]);
+    let (code, _, err) = run(command).await;
+    assert!(code == 1 && err.contains("there is no database") && !elsewhere.path().join("data").exists(), "{err}");
+}
+
 #[tokio::test]
 async fn settings_come_from_flag_environment_and_file() {
     let dir = TempDir::new().unwrap();

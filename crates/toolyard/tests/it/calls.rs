@@ -146,10 +146,23 @@ on_both! {
         assert_eq!(outcomes, ["failed", "error", "ok"]);
         assert_eq!(listed["calls"][2]["connection_id"], id);
         assert_eq!(test.get("/tools/calls?outcome=ok").await.expect(200)["count"], 1);
+        test.get("/tools/calls?outcome=fine").await.expect(422);
         let first = test.get("/tools/calls?limit=2").await.expect(200);
         let rest = test.get(&format!("/tools/calls?limit=2&cursor={}", first["cursor"].as_str().unwrap())).await.expect(200);
         assert_eq!((rest["count"].as_u64(), rest.get("cursor")), (Some(1), None));
         test.get("/tools/calls?cursor=x").await.expect(422);
+        test.call("nonsense", json!({})).await.expect(400);
+        assert_eq!(test.get("/tools/calls?limit=1").await.expect(200)["calls"][0]["call_ref"], "nonsense");
+        test.call(&"x".repeat(100_000), json!({})).await.expect(400);
+        assert_eq!(test.get("/tools/calls?limit=1").await.expect(200)["calls"][0]["call_ref"].as_str().unwrap().len(), 300);
+    }
+
+    async fn many_calls_at_once_are_all_recorded(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let calls = (0..150).map(|_| test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": "x"})));
+        assert!(futures_util::future::join_all(calls).await.iter().all(|reply| reply.status == 200));
+        assert_eq!(test.get("/tools/calls?limit=500").await.expect(200)["count"], 150);
     }
 
     async fn a_caller_that_goes_away_does_not_lose_the_record(test: &Test) {

@@ -50,9 +50,11 @@ on_both! {
             let detail = reply.detail(status);
             assert!(detail.contains(words), "{body}: {detail}");
         }
-        for (status, answer) in [(401, 422), (403, 422), (500, 502)] {
+        for (status, answer) in [(401, 422), (403, 422), (202, 422), (500, 502)] {
             fake.answer_me(status);
-            test.post(create, with(json!({"auth_scheme": "api_key", "credentials": key}))).await.expect(answer);
+            let refused = test.post(create, with(json!({"auth_scheme": "api_key", "credentials": key}))).await;
+            assert!(!refused.text.contains("k-12345678"), "what a service repeats of a key is not printed: {}", refused.text);
+            refused.expect(answer);
         }
         assert_eq!(test.post("/tools/connections/query", json!({})).await.expect(200)["count"], 0);
         fake.answer_me(404);
@@ -83,6 +85,9 @@ on_both! {
         let id = made["connection"]["id"].as_str().unwrap();
         let refreshed = test.post(&format!("/tools/connections/{id}/refresh"), json!({})).await.expect(200);
         assert_eq!(refreshed["connection"], made["connection"]);
+        test.post(&format!("/tools/connections/{id}/revoke"), json!({})).await.expect(200);
+        let again = test.post(&format!("/tools/connections/{id}/refresh"), json!({})).await.expect(200);
+        assert_eq!(again["connection"]["flags"]["is_valid"], true);
     }
 
     async fn revoking_is_final_and_repeatable(test: &Test) {

@@ -141,9 +141,75 @@ on_both! {
         let broken = read(test, &id).await;
         assert_eq!(broken["flags"]["is_valid"], false);
         assert!(broken["status"]["message"].as_str().unwrap().contains("invalid_grant"));
-        let again = test.post(&format!("/tools/connections/{id}/refresh"), json!({})).await;
-        let detail = again.detail(422);
-        assert!(detail.contains("`base` is required") || detail.contains("base"), "{detail}");
+        let again = test.post(&format!("/tools/connections/{id}/refresh"), json!({})).await.expect(200);
+        let back = oidc.browse(again["connection"]["data"]["redirect_url"].as_str().unwrap(), "ann", true).await;
+        assert_eq!(come_back(test, &back).await.status, 200);
+        test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(200);
+    }
+
+    async fn a_revoked_or_restarted_connection_is_not_brought_back_by_a_late_grant(test: &Test) {
+        let oidc = provider(test, 600).await;
+        for restart in [false, true] {
+            let (id, authorize) = begin(test, &oidc, if restart { "restarted" } else { "revoked" }).await;
+            let back = oidc.browse(&authorize, "ann", true).await;
+            oidc.control("delay-token?ms=600").await;
+            let action = if restart { "refresh" } else { "revoke" };
+            let (page, ()) = tokio::join!(come_back(test, &back), async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                test.post(&format!("/tools/connections/{id}/{action}"), json!({})).await.expect(200);
+            });
+            assert_eq!(page.status, 400, "{}", page.text);
+            assert_eq!(read(test, &id).await["flags"]["is_valid"], false);
+            oidc.control("delay-token?ms=0").await;
+        }
+    }
+
+    async fn a_refresh_goes_only_to_the_app_that_was_granted(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let id = connected(test, &oidc, "main").await;
+        let again = |client: &str| json!({"oauth_app": {"integration_key": "oidc", "client_id": client, "client_secret": "yard-secret"}});
+        test.post("/tools/oauth-apps", again("yard")).await.expect(200);
+        test.clock.advance(Duration::from_secs(601));
+        test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(200);
+        test.post("/tools/oauth-apps", again("yard-basic")).await.expect(200);
+        test.clock.advance(Duration::from_secs(601));
+        let detail = test.call("tools.native.oidc.GET_ME.main", json!({})).await.detail(424);
+        assert!(detail.contains("OAuth app"), "{detail}");
+        assert_eq!(read(test, &id).await["flags"]["is_valid"], true);
+        assert_eq!(oidc.counters().await["refreshes"], 1);
+    }
+
+    async fn callers_share_the_failure_they_waited_for(test: &Test) {
+        let oidc = provider(test, 600).await;
+        connected(test, &oidc, "main").await;
+        oidc.control("delay-token?ms=300").await;
+        oidc.control("fail-token?status=503&times=20").await;
+        test.clock.advance(Duration::from_secs(601));
+        let before = oidc.counters().await["token_requests"].as_u64().unwrap();
+        let replies = join_all((0..10).map(|_| test.call("tools.native.oidc.GET_ME.main", json!({})))).await;
+        assert!(replies.iter().all(|reply| reply.status == 502));
+        assert!(oidc.counters().await["token_requests"].as_u64().unwrap() - before <= 2);
+    }
+
+    async fn the_deployments_secret_never_goes_where_a_project_says(test: &Test) {
+        let app = json!({"oauth_app": {"integration_key": "oidc", "client_id": "everywhere", "client_secret": "deployment-secret"}});
+        test.admin(Method::POST, "/admin/oauth-apps", Some(app)).await.expect(200);
+        let data = json!({"auth_scheme": "oauth", "credentials": {"base": "http://127.0.0.1:9"}});
+        let body = json!({"connection": {"slug": "evil", "provider_key": "native", "integration_key": "oidc", "data": data}});
+        assert!(test.post("/tools/connections/", body).await.detail(422).contains("needs an OAuth app of yours"));
+    }
+
+    async fn a_ticket_is_good_at_its_own_counter_only(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let (_, authorize) = begin(test, &oidc, "oauth").await;
+        let state = authorize.parse::<Url>().unwrap().query_pairs().find(|(k, _)| k == "state").unwrap().1.into_owned();
+        assert_eq!(test.request(Method::GET, &format!("/connect/{state}"), None, None).await.status, 400);
+        let form = test.post("/tools/connections", crate::support::fake_connection("form", &json!({"auth_scheme": "api_key"}))).await.expect(200);
+        let link = form["connection"]["data"]["redirect_url"].as_str().unwrap().to_owned();
+        let ticket = link.rsplit('/').next().unwrap();
+        assert_eq!(test.request(Method::GET, &format!("/tools/connections/callback?code=x&state={ticket}"), None, None).await.status, 400);
+        assert_eq!(test.request(Method::GET, &format!("/connect/{ticket}"), None, None).await.status, 200, "the link is still open");
+        assert_eq!(test.request(Method::GET, "/tools/connections/callback?state=a&state=b&code=%ff", None, None).await.status, 400);
     }
 
     async fn a_new_grant_replaces_the_old_one_only_when_proven(test: &Test) {

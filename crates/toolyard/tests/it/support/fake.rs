@@ -114,7 +114,12 @@ async fn slow(State(state): State<Arc<Shared>>, request: Request) -> Json<Value>
 async fn me(State(state): State<Arc<Shared>>, request: Request) -> Response {
     record(&state, request).await;
     let code = StatusCode::from_u16(u16::try_from(state.me_status.load(Ordering::SeqCst)).unwrap()).unwrap();
-    (code, Json(json!({"id": 7, "login": "ann", "message": format!("answer {code}")}))).into_response()
+    if code == StatusCode::ACCEPTED {
+        return Json(json!({"ok": false, "error": "invalid_auth"})).into_response();
+    }
+    let key =
+        state.seen.lock().unwrap().last().and_then(|seen| seen["headers"]["x-api-key"].as_str().map(str::to_owned)).unwrap_or_default();
+    (code, Json(json!({"id": 7, "login": "ann", "message": format!("answer {code} to {key}")}))).into_response()
 }
 
 async fn token(State(state): State<Arc<Shared>>, request: Request) -> Json<Value> {

@@ -1,0 +1,149 @@
+//! The end of an attempt: a person comes back from the provider, or hands in a form.
+
+use std::collections::BTreeMap;
+
+use catalog::Integration;
+use catalog::auth::{AuthScheme, Field, Fields};
+use kernel::AppId;
+
+use crate::attempt::{Counter, Secrets, Ticket};
+use crate::create::check_fields;
+use crate::grant::{Times, find_scheme, oauth_scheme, reading, token_error};
+use crate::oauth::token::TokenRequest;
+use crate::port::Identity;
+use crate::store::{self, Grant};
+use crate::{Connection, ConnectionError, Connections};
+
+/// A connection whose attempt came to its end.
+#[derive(Debug)]
+pub struct Finished {
+    pub connection: Connection,
+    pub integration_name: String,
+    pub logo: Option<String>,
+}
+
+/// What the page asks for.
+#[derive(Clone, Debug)]
+pub struct HostedForm {
+    pub integration_name: String,
+    pub logo: Option<String>,
+    pub slug: String,
+    pub fields: Vec<(String, Field)>,
+}
+
+/// A credential that was obtained, on its way into the row.
+struct Obtained<'a> {
+    integration: &'a Integration,
+    scheme: &'a AuthScheme,
+    app: Option<AppId>,
+    fields: Fields,
+    times: Times,
+    identity: Identity,
+}
+
+impl Connections {
+    /// Ends an OAuth2 authorization: the provider sent the person back.
+    pub async fn callback(&self, state: &str, code: Option<&str>, error: Option<&str>) -> Result<Finished, ConnectionError> {
+        let (ticket, secrets, connection) = self.redeem(state, Counter::Callback).await?;
+        if !store::take_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await? {
+            return Err(ConnectionError::BadAttempt);
+        }
+        let (project, id) = (ticket.p, ticket.c);
+        let finished = match (error, code.filter(|code| !code.is_empty())) {
+            (Some(error), _) => Err(ConnectionError::Denied(error.chars().filter(|c| !c.is_control()).take(300).collect())),
+            (None, None) => Err(ConnectionError::Denied("Missing authorization code. Please try again.".to_owned())),
+            (None, Some(code)) => {
+                let (this, code) = (self.clone(), code.to_owned());
+                self.undisturbed(async move { this.exchange(&ticket, &connection, secrets, &code).await }).await
+            }
+        };
+        if let Err(error) = &finished
+            && error.is_for_people()
+        {
+            store::note_failure(&self.db, project, id, &error.to_string()).await?;
+        }
+        finished
+    }
+
+    async fn exchange(&self, ticket: &Ticket, connection: &Connection, secrets: Secrets, code: &str) -> Result<Finished, ConnectionError> {
+        let integration = self.catalog.integration(connection.project, &connection.provider, &connection.integration)?;
+        let (scheme, oauth) = oauth_scheme(&integration).ok_or(ConnectionError::BadAttempt)?;
+        let app = self.app_used(connection.project, secrets.app).await?.ok_or_else(|| self.no_app(&integration, oauth))?;
+        let client = self.client(&app, oauth)?;
+        let mut fields: Fields = secrets.fields.into_iter().collect();
+        let redirect_uri = self.callback_url();
+        let mut params = vec![("grant_type", "authorization_code"), ("code", code), ("redirect_uri", redirect_uri.as_str())];
+        params.extend(secrets.verifier.as_deref().map(|verifier| ("code_verifier", verifier)));
+        let request = TokenRequest {
+            endpoint: &oauth.token_url,
+            client: &client,
+            params: &params,
+            extra: &oauth.token_params,
+            reading: reading(oauth),
+            fields: &fields,
+        };
+        let tokens = request.send(&self.egress).await.map_err(|error| token_error(&integration, error))?;
+        let times = self.keep(&mut fields, tokens, false);
+        let identity = self.identity_of_grant(&integration, scheme, &fields).await?;
+        self.settle(ticket, connection, Obtained { integration: &integration, scheme, app: Some(app.id), fields, times, identity }).await
+    }
+
+    /// A grant is proof in itself, so only an outright refusal stops it.
+    async fn identity_of_grant(
+        &self,
+        integration: &Integration,
+        scheme: &AuthScheme,
+        fields: &Fields,
+    ) -> Result<Identity, ConnectionError> {
+        match self.prove(integration, scheme, fields).await {
+            Err(error @ (ConnectionError::Unreachable { .. } | ConnectionError::UpstreamServer { .. })) => {
+                tracing::warn!(integration = integration.key, %error, "connected, but the account could not be read");
+                Ok(Identity::default())
+            }
+            proven => proven,
+        }
+    }
+
+    /// The form behind a link, as long as it is open.
+    pub async fn hosted_form(&self, ticket: &str) -> Result<HostedForm, ConnectionError> {
+        let (_, secrets, connection) = self.redeem(ticket, Counter::Form).await?;
+        let integration = self.catalog.integration(connection.project, &connection.provider, &connection.integration)?;
+        let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
+        Ok(HostedForm {
+            integration_name: integration.name.clone(),
+            logo: integration.logo.clone(),
+            slug: connection.slug,
+            fields: scheme.fields(),
+        })
+    }
+
+    /// Takes what a person typed. A credential that is refused leaves the link open for another try.
+    pub async fn submit_form(&self, ticket: &str, values: BTreeMap<String, String>) -> Result<Finished, ConnectionError> {
+        let (ticket, secrets, connection) = self.redeem(ticket, Counter::Form).await?;
+        let integration = self.catalog.integration(connection.project, &connection.provider, &connection.integration)?;
+        let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
+        let mut fields = check_fields(scheme, values)?;
+        let times = self.acquire(&integration, scheme, &mut fields).await?;
+        let identity = self.prove(&integration, scheme, &fields).await?;
+        if !store::take_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await? {
+            return Err(ConnectionError::BadAttempt);
+        }
+        self.settle(&ticket, &connection, Obtained { integration: &integration, scheme, app: None, fields, times, identity }).await
+    }
+
+    /// Makes the connection valid, unless it was revoked, deleted or started anew meanwhile.
+    async fn settle(&self, ticket: &Ticket, connection: &Connection, obtained: Obtained<'_>) -> Result<Finished, ConnectionError> {
+        let Obtained { integration, scheme, app, mut fields, times, identity } = obtained;
+        let account = identity.account();
+        identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
+        let sealed = store::seal_fields(&self.sealer, connection.id, &fields);
+        let grant = Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at };
+        let now = self.clock.now();
+        if !store::set_grant(&self.db, connection, &ticket.n, scheme.name(), app, &grant, account.as_ref(), now).await? {
+            return Err(ConnectionError::BadAttempt);
+        }
+        self.db.flush().await?;
+        let connection = store::by_id(&self.db, connection.project, connection.id).await?.ok_or(ConnectionError::BadAttempt)?;
+        Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone() })
+    }
+}

@@ -1,0 +1,241 @@
+//! `toolyard bench`: figures that anyone can see for themselves. Each run starts a server of its own in a temporary directory.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use clap::Subcommand;
+use egress::{Allow, Egress, Request};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use super::print;
+
+const MANIFEST: &str = r#"
+key: bench
+name: Bench
+description: A local service that answers at once.
+categories: [data]
+base_url: "{connection.base}"
+auth:
+  - scheme: api_key
+    fields:
+      base: {label: Base, secret: false, pattern: "http://127\\.0\\.0\\.1:[0-9]+"}
+      api_key: {label: Key}
+    send: {headers: {Authorization: "Bearer {connection.api_key}"}}
+actions:
+  - key: ECHO
+    name: Echo
+    description: Answers with a small document at once.
+    use_cases: [answer me at once, measure a call, see how fast it is]
+    request: POST /echo/{id}
+    params:
+      id: {type: integer, required: true, description: Any number}
+      text: {type: string, description: Any text}
+      labels: {type: array, items: {type: string}, description: Any labels}
+"#;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BenchCommand {
+    /// Memory of an idle server and the time to answer /health
+    Idle,
+    /// A call through Toolyard beside the same call made directly, and how many of them a second
+    Calls {
+        /// How long to measure each rate
+        #[arg(long, default_value_t = 5)]
+        seconds: u64,
+        /// Calls at the same time
+        #[arg(long, default_value_t = 32)]
+        concurrency: usize,
+    },
+}
+
+pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
+    match command {
+        BenchCommand::Idle => idle().await,
+        BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
+    }
+}
+
+/// A server in a directory of its own that ends with this value.
+struct Server {
+    child: Child,
+    url: String,
+    key: HeaderValue,
+    dir: std::path::PathBuf,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.start_kill();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl Server {
+    async fn start() -> anyhow::Result<Self> {
+        let dir = std::env::temp_dir().join(format!("toolyard-bench-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("integrations"))?;
+        std::fs::write(dir.join("integrations/bench.yaml"), MANIFEST)?;
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["serve", "--listen", "127.0.0.1:0", "--egress-allow", "127.0.0.1", "--log", "warn"])
+            .arg("--data-dir")
+            .arg(dir.join("data"))
+            .arg("--integrations-dir")
+            .arg(dir.join("integrations"))
+            .env_remove("TOOLYARD_DATABASE_URL")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
+        let first = lines.next_line().await?.context("the server did not start")?;
+        let url = first.rsplit(' ').next().unwrap_or_default().to_owned();
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        let key = std::fs::read_to_string(dir.join("data/owner.key"))?;
+        let key = HeaderValue::from_str(&format!("ApiKey {}", key.trim()))?;
+        Ok(Self { child, url, key, dir })
+    }
+
+    /// Resident memory in KiB.
+    fn memory(&self) -> anyhow::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id().context("the server is gone")?))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> anyhow::Result<Request> {
+        let request = Request::new(Method::POST, format!("{}{path}", self.url).parse()?);
+        Ok(request
+            .header(AUTHORIZATION, self.key.clone())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .body(body.to_string()))
+    }
+}
+
+fn client() -> anyhow::Result<Egress> {
+    let allow: Allow = "127.0.0.1".parse()?;
+    Ok(Egress::new(egress::Config { allow, ..egress::Config::default() })?)
+}
+
+/// The value that this share of the sorted times stays below.
+fn percentile(times: &mut [Duration], share: f64) -> Duration {
+    times.sort_unstable();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "an index into a short list")]
+    let index = (times.len() as f64 * share) as usize;
+    times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+async fn idle() -> anyhow::Result<()> {
+    let started = Instant::now();
+    let server = Server::start().await?;
+    let start = started.elapsed();
+    let client = client()?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let memory = server.memory()?;
+    let request = Request::new(Method::GET, format!("{}/health", server.url).parse()?);
+    let mut times = Vec::new();
+    for _ in 0..3000 {
+        let started = Instant::now();
+        ensure!(client.send(request.clone()).await?.status == 200, "/health failed");
+        times.push(started.elapsed());
+    }
+    print::out(&format!("start to first answer  {:.0} ms\n", millis(start)));
+    print::out(&format!("idle memory            {:.1} MiB\n", Duration::from_millis(memory).as_secs_f64() * 1000.0 / 1024.0));
+    print::out(&format!(
+        "GET /health            p50 {:.3} ms, p99 {:.3} ms\n",
+        millis(percentile(&mut times, 0.5)),
+        millis(percentile(&mut times, 0.99))
+    ));
+    Ok(())
+}
+
+async fn calls(length: Duration, concurrency: usize) -> anyhow::Result<()> {
+    let upstream = upstream().await?;
+    let server = Server::start().await?;
+    let client = client()?;
+    let connection = json!({"slug": "main", "provider_key": "native", "integration_key": "bench",
+        "data": {"auth_scheme": "api_key", "credentials": {"base": upstream, "api_key": "bench-key-123"}}});
+    let made = client.send(server.post("/tools/connections", &json!({"connection": connection}))?).await?;
+    ensure!(made.status == 200, "cannot connect: {}", String::from_utf8_lossy(&made.body));
+    let made: Value = serde_json::from_slice(&made.body)?;
+
+    let arguments = json!({"id": 7, "text": "hello", "labels": ["a", "b"]});
+    let call =
+        json!({"data": {"id": "bench", "type": "function", "function": {"name": "tools.native.bench.ECHO.main", "arguments": arguments}}});
+    let through = server.post("/tools/call", &call)?;
+    let direct = Request::new(Method::POST, format!("{upstream}/echo/7").parse()?)
+        .header(AUTHORIZATION, HeaderValue::from_static("Bearer bench-key-123"))
+        .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .body(json!({"text": "hello", "labels": ["a", "b"]}).to_string());
+
+    let (mut direct_times, mut through_times) = (Vec::new(), Vec::new());
+    for round in 0..4200 {
+        for (request, times) in [(&direct, &mut direct_times), (&through, &mut through_times)] {
+            let started = Instant::now();
+            ensure!(client.send(request.clone()).await?.status == 200, "a call failed");
+            if round >= 200 {
+                times.push(started.elapsed());
+            }
+        }
+    }
+    let (direct_p50, through_p50) = (percentile(&mut direct_times, 0.5), percentile(&mut through_times, 0.5));
+    let (direct_p99, through_p99) = (percentile(&mut direct_times, 0.99), percentile(&mut through_times, 0.99));
+    let direct_rate = rate(&client, &direct, length, concurrency).await?;
+    let through_rate = rate(&client, &through, length, concurrency).await?;
+
+    print::out(&format!("one at a time, direct   p50 {:.3} ms, p99 {:.3} ms\n", millis(direct_p50), millis(direct_p99)));
+    print::out(&format!("one at a time, through  p50 {:.3} ms, p99 {:.3} ms\n", millis(through_p50), millis(through_p99)));
+    print::out(&format!("added                   p50 {:.3} ms\n", millis(through_p50.saturating_sub(direct_p50))));
+    print::out(&format!(
+        "{concurrency} at a time, direct    {direct_rate:.0} calls/s\n{concurrency} at a time, through   {through_rate:.0} calls/s\n"
+    ));
+    let id = made["connection"]["id"].as_str().unwrap_or_default();
+    let usage = Request::new(Method::GET, format!("{}/tools/connections/{id}/usage", server.url).parse()?)
+        .header(AUTHORIZATION, server.key.clone());
+    let usage: Value = serde_json::from_slice(&client.send(usage).await?.body)?;
+    print::out(&format!("audit rows              {}\n", usage["usage"]["tools"]));
+    Ok(())
+}
+
+/// How many requests a second go through when this many are always under way.
+async fn rate(client: &Egress, request: &Request, length: Duration, concurrency: usize) -> anyhow::Result<f64> {
+    let done = Arc::new(AtomicU64::new(0));
+    let started = Instant::now();
+    let tasks: Vec<_> = (0..concurrency)
+        .map(|_| {
+            let (client, request, done) = (client.clone(), request.clone(), done.clone());
+            tokio::spawn(async move {
+                while started.elapsed() < length {
+                    let response = client.send(request.clone()).await?;
+                    ensure!(response.status == 200, "a call failed: {}", String::from_utf8_lossy(&response.body));
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(())
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await??;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    Ok(done.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64())
+}
+
+/// A service on this machine that answers at once.
+async fn upstream() -> anyhow::Result<String> {
+    let router = axum::Router::new().route("/echo/{id}", axum::routing::post(|| async { axum::Json(json!({"ok": true, "number": 7})) }));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok(url)
+}
