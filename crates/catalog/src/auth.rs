@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -228,15 +229,15 @@ impl AuthScheme {
     }
 
     /// Where the credential goes.
-    pub fn send(&self) -> Send {
+    pub fn send(&self) -> &Send {
         let (own, fallback) = match self {
-            Self::OAuth2(scheme) => (&scheme.send, bearer("{connection.access_token}")),
-            Self::ClientCredentials(scheme) => (&scheme.send, bearer("{connection.access_token}")),
-            Self::Bearer(scheme) => (&scheme.send, bearer("{connection.token}")),
-            Self::Basic(scheme) => (&scheme.send, basic()),
-            Self::ApiKey(scheme) | Self::None(scheme) => (&scheme.send, Send::default()),
+            Self::OAuth2(scheme) => (&scheme.send, &*ACCESS_TOKEN),
+            Self::ClientCredentials(scheme) => (&scheme.send, &*ACCESS_TOKEN),
+            Self::Bearer(scheme) => (&scheme.send, &*TOKEN),
+            Self::Basic(scheme) => (&scheme.send, &*BASIC),
+            Self::ApiKey(scheme) | Self::None(scheme) => (&scheme.send, &*NOTHING),
         };
-        own.clone().unwrap_or(fallback)
+        own.as_ref().unwrap_or(fallback)
     }
 
     /// The connection fields that exist once an account is connected with this scheme.
@@ -255,6 +256,18 @@ impl AuthScheme {
             _ => {}
         }
         names
+    }
+}
+
+static ACCESS_TOKEN: LazyLock<Send> = LazyLock::new(|| bearer("{connection.access_token}"));
+static TOKEN: LazyLock<Send> = LazyLock::new(|| bearer("{connection.token}"));
+static BASIC: LazyLock<Send> = LazyLock::new(basic);
+static NOTHING: LazyLock<Send> = LazyLock::new(Send::default);
+
+impl Send {
+    /// Nothing to send.
+    pub fn nothing() -> &'static Self {
+        &NOTHING
     }
 }
 

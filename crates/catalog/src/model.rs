@@ -36,7 +36,7 @@ pub struct Integration {
     pub logo: Option<String>,
     pub categories: Vec<String>,
     pub aliases: Vec<String>,
-    pub auth: Vec<AuthScheme>,
+    pub auth: Vec<Arc<AuthScheme>>,
     pub rate_limit: Option<RateLimit>,
     pub actions: Vec<Arc<Action>>,
     pub events: Vec<Arc<Event>>,
@@ -78,7 +78,7 @@ impl Integration {
             logo: draft.logo,
             categories: draft.categories,
             aliases: draft.aliases,
-            auth: draft.auth,
+            auth: draft.auth.into_iter().map(Arc::new).collect(),
             rate_limit: draft.rate_limit,
             actions: draft.actions.into_iter().map(Arc::new).collect(),
             events: draft.events.into_iter().map(Arc::new).collect(),
@@ -94,15 +94,20 @@ impl Integration {
         self.events.iter().find(|event| event.key == key)
     }
 
+    /// The ways to connect, the preferred one first.
+    pub fn schemes(&self) -> impl Iterator<Item = &AuthScheme> + Clone {
+        self.auth.iter().map(|scheme| &**scheme)
+    }
+
     /// Whether it works without any account.
     pub fn is_no_auth(&self) -> bool {
-        self.auth.iter().all(|scheme| matches!(scheme, AuthScheme::None(_)))
+        self.schemes().all(|scheme| matches!(scheme, AuthScheme::None(_)))
     }
 
     /// The ways to connect as the wire names them, without repetition.
     pub fn wire_schemes(&self) -> Vec<&'static str> {
         let mut names: Vec<&'static str> = Vec::new();
-        for name in self.auth.iter().filter_map(AuthScheme::wire_name) {
+        for name in self.schemes().filter_map(AuthScheme::wire_name) {
             if !names.contains(&name) {
                 names.push(name);
             }

@@ -132,13 +132,13 @@ impl Connections {
         let unknown = |scheme: &str| ConnectionError::UnknownScheme {
             integration: integration.key.clone(),
             scheme: scheme.chars().take(40).collect(),
-            known: integration.auth.iter().map(AuthScheme::name).collect::<Vec<_>>().join(", "),
+            known: integration.schemes().map(AuthScheme::name).collect::<Vec<_>>().join(", "),
         };
         if let Some(wanted) = new.auth_scheme.as_deref() {
             let exact = |scheme: &&AuthScheme| scheme.name() == wanted && wanted != "api_key";
-            let found = integration.auth.iter().find(exact).or_else(|| match wanted {
+            let found = integration.schemes().find(exact).or_else(|| match wanted {
                 "api_key" => typed(integration, &new.credentials),
-                _ => integration.auth.iter().find(|scheme| scheme.wire_name() == Some(wanted)),
+                _ => integration.schemes().find(|scheme| scheme.wire_name() == Some(wanted)),
             });
             return found.ok_or_else(|| unknown(wanted));
         }
@@ -150,13 +150,13 @@ impl Connections {
             return Ok(scheme);
         }
         let oauth = oauth.map(|(scheme, _)| scheme);
-        typed(integration, &new.credentials).or(oauth).or(integration.auth.first()).ok_or_else(|| unknown(""))
+        typed(integration, &new.credentials).or(oauth).or(integration.schemes().next()).ok_or_else(|| unknown(""))
     }
 }
 
 /// The first scheme that takes exactly what was given, else the first that can be typed.
 fn typed<'a>(integration: &'a Integration, given: &BTreeMap<String, String>) -> Option<&'a AuthScheme> {
-    let mut typed = integration.auth.iter().filter(|scheme| scheme.wire_name() != Some("oauth"));
+    let mut typed = integration.schemes().filter(|scheme| scheme.wire_name() != Some("oauth"));
     typed.clone().find(|scheme| !given.is_empty() && fits(scheme, given)).or_else(|| typed.next())
 }
 

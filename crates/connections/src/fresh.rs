@@ -26,21 +26,21 @@ const WRITE_TRIES: u32 = 4;
 #[derive(Clone, Debug)]
 pub struct Usable {
     pub fields: Fields,
-    pub scheme: Option<AuthScheme>,
+    pub scheme: Option<Arc<AuthScheme>>,
     generation: i64,
 }
 
 impl Usable {
     /// Whether it can be renewed without a person.
     pub(crate) fn can_renew(&self) -> bool {
-        match self.scheme {
+        match self.scheme.as_deref() {
             Some(AuthScheme::OAuth2(_)) => self.fields.get("refresh_token").is_some(),
             Some(AuthScheme::ClientCredentials(_)) => true,
             _ => false,
         }
     }
 
-    pub(crate) fn new(fields: Fields, scheme: Option<AuthScheme>, connection: &Connection) -> Self {
+    pub(crate) fn new(fields: Fields, scheme: Option<Arc<AuthScheme>>, connection: &Connection) -> Self {
         Self { fields, scheme, generation: connection.generation }
     }
 }
@@ -162,7 +162,7 @@ impl Connections {
         match self.ask(connection, &usable).await? {
             Ok(tokens) => {
                 let mut fields = usable.fields;
-                let renewable = matches!(usable.scheme, Some(AuthScheme::ClientCredentials(_)));
+                let renewable = matches!(usable.scheme.as_deref(), Some(AuthScheme::ClientCredentials(_)));
                 let times = self.keep(&mut fields, tokens, renewable);
                 let sealed = store::seal_fields(&self.sealer, connection.id, &fields);
                 self.keep_tokens(connection, &Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at }).await?;
@@ -205,7 +205,7 @@ impl Connections {
 
     /// Asks for new tokens. The outer error is ours, the inner one the provider's.
     async fn ask(&self, connection: &Connection, usable: &Usable) -> Result<Result<Tokens, TokenError>, ConnectionError> {
-        match &usable.scheme {
+        match usable.scheme.as_deref() {
             // The client is the user's own: if it is refused, nothing but a new one helps.
             Some(AuthScheme::ClientCredentials(settings)) => {
                 Ok(self.client_credentials(settings, &usable.fields).await.map_err(|error| match error {

@@ -1,5 +1,6 @@
 //! Grants: getting a credential, proving it, and knowing when it ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Integration;
@@ -100,7 +101,7 @@ impl Connections {
     pub(crate) fn no_app(&self, integration: &Integration, oauth: &OAuth2) -> ConnectionError {
         let help = oauth.app_help.as_deref().unwrap_or("Register an OAuth app at the provider.");
         let others: Vec<&str> =
-            integration.auth.iter().filter(|scheme| scheme.wire_name() == Some("api_key")).map(AuthScheme::name).collect();
+            integration.schemes().filter(|scheme| scheme.wire_name() == Some("api_key")).map(AuthScheme::name).collect();
         let otherwise =
             if others.is_empty() { String::new() } else { format!(" Or connect with auth_scheme `{}`.", others.join("` or `")) };
         ConnectionError::NoApp(format!(
@@ -117,13 +118,13 @@ pub(crate) fn reading(oauth: &OAuth2) -> Reading<'_> {
 }
 
 pub(crate) fn oauth_scheme(integration: &Integration) -> Option<(&AuthScheme, &OAuth2)> {
-    integration.auth.iter().find_map(|scheme| match scheme {
+    integration.schemes().find_map(|scheme| match scheme {
         AuthScheme::OAuth2(oauth) => Some((scheme, oauth)),
         _ => None,
     })
 }
 
-pub(crate) fn find_scheme<'a>(integration: &'a Integration, name: &str) -> Option<&'a AuthScheme> {
+pub(crate) fn find_scheme<'a>(integration: &'a Integration, name: &str) -> Option<&'a Arc<AuthScheme>> {
     integration.auth.iter().find(|scheme| scheme.name() == name)
 }
 

@@ -73,7 +73,7 @@ impl Connections {
             return Ok(Refreshed { connection, redirect_url: None });
         }
         let target = Target { project: scope.project, id };
-        let started = match scheme {
+        let started = match &**scheme {
             AuthScheme::OAuth2(oauth) => {
                 let app = match self.app_used(scope.project, connection.app).await? {
                     Some(app) => Some(app),
@@ -127,7 +127,9 @@ impl Connections {
 
     async fn tell_provider(&self, connection: &Connection) -> Option<()> {
         let integration = self.catalog.integration(connection.project, &connection.provider, &connection.integration).ok()?;
-        let Some(AuthScheme::OAuth2(oauth)) = connection.auth_scheme.as_deref().and_then(|name| find_scheme(&integration, name)) else {
+        let Some(AuthScheme::OAuth2(oauth)) =
+            connection.auth_scheme.as_deref().and_then(|name| find_scheme(&integration, name)).map(|scheme| &**scheme)
+        else {
             return None;
         };
         let revoke_url = oauth.revoke_url.as_deref()?;

@@ -125,7 +125,7 @@ type Reload = dyn Fn() -> Option<KeyRing> + Send + Sync;
 /// happened meanwhile.
 #[derive(Clone)]
 pub struct Sealer {
-    ring: Arc<RwLock<KeyRing>>,
+    ring: Arc<RwLock<Arc<KeyRing>>>,
     reload: Arc<Reload>,
 }
 
@@ -141,7 +141,7 @@ impl Sealer {
     }
 
     pub fn with_reload(ring: KeyRing, reload: impl Fn() -> Option<KeyRing> + Send + Sync + 'static) -> Self {
-        Self { ring: Arc::new(RwLock::new(ring)), reload: Arc::new(reload) }
+        Self { ring: Arc::new(RwLock::new(Arc::new(ring))), reload: Arc::new(reload) }
     }
 
     pub fn seal(&self, plain: &[u8], place: Place<'_>) -> Vec<u8> {
@@ -175,13 +175,13 @@ impl Sealer {
         sealed.len() >= HEADER && sealed[1..=KEY_ID] == self.ring().current().id
     }
 
-    fn reloaded(&self) -> Option<KeyRing> {
-        let fresh = (self.reload)()?;
+    fn reloaded(&self) -> Option<Arc<KeyRing>> {
+        let fresh = Arc::new((self.reload)()?);
         *self.ring.write().unwrap_or_else(std::sync::PoisonError::into_inner) = fresh.clone();
         Some(fresh)
     }
 
-    fn ring(&self) -> KeyRing {
+    fn ring(&self) -> Arc<KeyRing> {
         self.ring.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 }

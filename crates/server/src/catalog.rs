@@ -99,7 +99,7 @@ impl IntegrationBody {
     }
 
     pub(crate) fn full(integration: &Integration) -> Self {
-        let auth = integration.auth.iter().map(|scheme| AuthBody {
+        let auth = integration.schemes().map(|scheme| AuthBody {
             scheme: scheme.name(),
             fields: scheme
                 .fields()

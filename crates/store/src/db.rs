@@ -5,25 +5,25 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, Postgres};
-use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{Connection, Executor, Transaction};
 
+use crate::sqlite::{Held, SqliteFile};
 use crate::{Arg, Row, StoreError};
 
-const SQLITE_READERS: u32 = 4;
 const POSTGRES_CONNECTIONS: u32 = 16;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An open database. SQLite has one writer and a few readers, so that writes queue here and never fail as busy.
 #[derive(Clone, Debug)]
 pub enum Db {
-    Sqlite { write: SqlitePool, read: SqlitePool },
+    Sqlite(SqliteFile),
     Postgres(PgPool),
 }
 
 /// A transaction; it is rolled back unless it is committed.
 pub enum Tx {
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(Held),
     Postgres(Transaction<'static, Postgres>),
 }
 
@@ -72,10 +72,7 @@ impl Db {
             .synchronous(SqliteSynchronous::Normal)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(10));
-        let pool = |size| SqlitePoolOptions::new().max_connections(size).acquire_timeout(ACQUIRE_TIMEOUT).test_before_acquire(false);
-        let write = pool(1).connect_with(options.clone()).await?;
-        let read = pool(SQLITE_READERS).connect_lazy_with(options.read_only(true));
-        Ok(Self::Sqlite { write, read })
+        Ok(Self::Sqlite(SqliteFile::open(options).await?))
     }
 
     /// The file of a SQLite address.
@@ -92,7 +89,7 @@ impl Db {
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite { read, .. } => read.execute("select 1").await.map(|_| ())?,
+            Self::Sqlite(file) => file.reader().await?.get()?.execute("select 1").await.map(|_| ())?,
             Self::Postgres(pool) => pool.execute("select 1").await.map(|_| ())?,
         }
         Ok(())
@@ -101,7 +98,7 @@ impl Db {
     /// The name of the database's kind.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Sqlite { .. } => "sqlite",
+            Self::Sqlite(_) => "sqlite",
             Self::Postgres(_) => "postgres",
         }
     }
@@ -109,7 +106,7 @@ impl Db {
     /// Every row of a reading query.
     pub async fn all<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
         Ok(match self {
-            Self::Sqlite { read, .. } => run!(Sqlite, sql, args, fetch_all, read)?.into_iter().map(Row::Sqlite).collect(),
+            Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_all, file.reader().await?.get()?)?.into_iter().map(Row::Sqlite).collect(),
             Self::Postgres(pool) => run!(Postgres, sql, args, fetch_all, pool)?.into_iter().map(Row::Postgres).collect(),
         })
     }
@@ -117,7 +114,7 @@ impl Db {
     /// The row of a reading query, if there is one.
     pub async fn optional<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
         Ok(match self {
-            Self::Sqlite { read, .. } => run!(Sqlite, sql, args, fetch_optional, read)?.map(Row::Sqlite),
+            Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_optional, file.reader().await?.get()?)?.map(Row::Sqlite),
             Self::Postgres(pool) => run!(Postgres, sql, args, fetch_optional, pool)?.map(Row::Postgres),
         })
     }
@@ -125,7 +122,7 @@ impl Db {
     /// The row that a writing query returns, if there is one.
     pub async fn returning<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
         Ok(match self {
-            Self::Sqlite { write, .. } => run!(Sqlite, sql, args, fetch_optional, write)?.map(Row::Sqlite),
+            Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_optional, file.writer().await?.get()?)?.map(Row::Sqlite),
             Self::Postgres(pool) => run!(Postgres, sql, args, fetch_optional, pool)?.map(Row::Postgres),
         })
     }
@@ -133,33 +130,34 @@ impl Db {
     /// How many rows a writing query changed.
     pub async fn execute<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
         Ok(match self {
-            Self::Sqlite { write, .. } => run!(Sqlite, sql, args, execute, write)?.rows_affected(),
+            Self::Sqlite(file) => run!(Sqlite, sql, args, execute, file.writer().await?.get()?)?.rows_affected(),
             Self::Postgres(pool) => run!(Postgres, sql, args, execute, pool)?.rows_affected(),
         })
     }
 
-    /// Starts a transaction. SQLite takes its write lock at once: a deferred one that reads first could fail later.
+    /// Starts a transaction.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
         Ok(match self {
-            Self::Sqlite { write, .. } => Tx::Sqlite(write.begin_with("begin immediate").await?),
+            Self::Sqlite(file) => {
+                let mut held = file.writer().await?;
+                held.begin().await?;
+                Tx::Sqlite(held)
+            }
             Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
         })
     }
 
     /// Makes what was committed survive a loss of power: SQLite's log is otherwise written to the disk only now and then.
     pub async fn flush(&self) -> Result<(), StoreError> {
-        if let Self::Sqlite { write, .. } = self {
-            write.execute("pragma wal_checkpoint(passive)").await?;
+        if let Self::Sqlite(file) = self {
+            file.writer().await?.get()?.execute("pragma wal_checkpoint(passive)").await?;
         }
         Ok(())
     }
 
     pub async fn close(&self) {
         match self {
-            Self::Sqlite { write, read } => {
-                read.close().await;
-                write.close().await;
-            }
+            Self::Sqlite(file) => file.close().await,
             Self::Postgres(pool) => pool.close().await,
         }
     }
@@ -168,28 +166,28 @@ impl Db {
 impl Tx {
     pub async fn all<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
         Ok(match self {
-            Self::Sqlite(tx) => run!(Sqlite, sql, args, fetch_all, &mut **tx)?.into_iter().map(Row::Sqlite).collect(),
+            Self::Sqlite(held) => run!(Sqlite, sql, args, fetch_all, held.get()?)?.into_iter().map(Row::Sqlite).collect(),
             Self::Postgres(tx) => run!(Postgres, sql, args, fetch_all, &mut **tx)?.into_iter().map(Row::Postgres).collect(),
         })
     }
 
     pub async fn optional<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
         Ok(match self {
-            Self::Sqlite(tx) => run!(Sqlite, sql, args, fetch_optional, &mut **tx)?.map(Row::Sqlite),
+            Self::Sqlite(held) => run!(Sqlite, sql, args, fetch_optional, held.get()?)?.map(Row::Sqlite),
             Self::Postgres(tx) => run!(Postgres, sql, args, fetch_optional, &mut **tx)?.map(Row::Postgres),
         })
     }
 
     pub async fn execute<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
         Ok(match self {
-            Self::Sqlite(tx) => run!(Sqlite, sql, args, execute, &mut **tx)?.rows_affected(),
+            Self::Sqlite(held) => run!(Sqlite, sql, args, execute, held.get()?)?.rows_affected(),
             Self::Postgres(tx) => run!(Postgres, sql, args, execute, &mut **tx)?.rows_affected(),
         })
     }
 
     pub async fn commit(self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Sqlite(mut held) => held.commit().await?,
             Self::Postgres(tx) => tx.commit().await?,
         }
         Ok(())

@@ -13,6 +13,8 @@ pub enum StoreError {
     Address(String),
     #[error("the database does not answer")]
     Timeout,
+    #[error("the database is closed")]
+    Closed,
     #[error("the database is newer than this program: {0}")]
     Newer(String),
     #[error("{0}")]

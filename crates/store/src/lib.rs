@@ -6,12 +6,14 @@ mod db;
 mod error;
 mod migrate;
 mod row;
+mod sqlite;
 
 pub use args::Arg;
 pub use db::{Db, Tx, redact};
 pub use error::StoreError;
 pub use migrate::Pending;
 pub use row::{Column, Row};
+pub use sqlite::SqliteFile;
 
 /// The arguments of a query, in order.
 #[macro_export]

@@ -35,7 +35,7 @@ impl Db {
     pub async fn migrate(&self) -> Result<(), StoreError> {
         self.pending().await?;
         match self {
-            Self::Sqlite { write, .. } => migrator().run(write).await?,
+            Self::Sqlite(file) => migrator().run(file.writer().await?.get()?).await?,
             Self::Postgres(pool) => migrator().run(pool).await?,
         }
         Ok(())
@@ -50,9 +50,9 @@ impl Db {
     pub async fn pending(&self) -> Result<Vec<Pending>, StoreError> {
         let migrator = migrator();
         let applied = match self {
-            Self::Sqlite { write, .. } => {
-                let mut connection = write.acquire().await?;
-                connection.list_applied_migrations(&migrator.table_name).await
+            Self::Sqlite(file) => {
+                let mut held = file.writer().await?;
+                held.get()?.list_applied_migrations(&migrator.table_name).await
             }
             Self::Postgres(pool) => {
                 let mut connection = pool.acquire().await?;

@@ -58,7 +58,7 @@ impl Native {
         failure: Option<&Failure>,
     ) -> Result<Value, ProbeError> {
         let built = operation
-            .build(base_url, &scheme.send(), &Map::new(), fields)
+            .build(base_url, scheme.send(), &Map::new(), fields)
             .map_err(|error: BuildError| ProbeError::Refused(error.to_string()))?;
         let response: Response = self.egress.send(request(built)).await.map_err(ProbeError::Unreachable)?;
         let data: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);

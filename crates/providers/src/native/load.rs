@@ -100,7 +100,7 @@ pub(super) fn compile(manifest: Manifest) -> Result<(Integration, Service), Load
     for spec in &manifest.actions {
         let mut operation = action_operation(&manifest, spec).map_err(|message| fail(&spec.key, message))?;
         actions.push(action(spec, &operation));
-        operation.forget_schemas();
+        operation.slim();
         calls.insert(spec.key.clone(), Call { operation, result: spec.result.clone() });
     }
     let events = manifest.events.iter().map(|spec| event(spec).map_err(|message| fail(&spec.key, message))).collect::<Result<_, _>>()?;

@@ -100,9 +100,13 @@ impl Operation {
         &self.params
     }
 
-    /// Lets go of the parameters' schemas once the input schema is made from them.
-    pub(super) fn forget_schemas(&mut self) {
-        self.params.iter_mut().for_each(|param| param.schema = Map::new());
+    /// Lets go of what only the catalog needs, once the input schema is made from it.
+    pub(super) fn slim(&mut self) {
+        self.params.iter_mut().for_each(|param| {
+            param.about = None;
+            param.lookup = None;
+        });
+        self.params.shrink_to_fit();
     }
 
     pub fn line(&self) -> &Line {
@@ -244,7 +248,7 @@ impl<'a> Values<'a> {
         match self.arguments.get(&param.name) {
             Some(Value::Null) if param.place != Place::Body => None,
             Some(value) => Some(value),
-            None => param.default.as_ref(),
+            None => param.default.as_deref(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use catalog::auth::Send;
+use catalog::auth::{AuthScheme, Send};
 use egress::{RateLimit, Redirects, Request, Retry};
 use futures_util::future::BoxFuture;
 use http::Method;
@@ -28,8 +28,8 @@ impl Native {
         let service = self.services.get(&integration.key).ok_or_else(missing)?;
         let call = service.calls.get(&action.key).ok_or_else(missing)?;
         let base_url = usable.scheme.as_ref().and_then(|scheme| scheme.base_url()).unwrap_or(&service.base_url);
-        let send = usable.scheme.as_ref().map_or_else(Send::default, catalog::auth::AuthScheme::send);
-        let built = call.operation.build(base_url, &send, arguments, &usable.fields).map_err(|error| match error {
+        let send = usable.scheme.as_deref().map_or_else(|| Send::nothing(), AuthScheme::send);
+        let built = call.operation.build(base_url, send, arguments, &usable.fields).map_err(|error| match error {
             BuildError::Address(error) => RunError::Connection(error.to_string()),
             other => RunError::Arguments(other.to_string()),
         })?;

@@ -362,10 +362,11 @@ fn params(operation: &Operation, out: &mut Findings) {
     }
     let variables = operation.template_variables();
     for param in operation.params() {
-        for keyword in param.schema.keys() {
+        let schema = param.schema();
+        for keyword in schema.keys() {
             out.require(KEYWORDS.contains(&keyword.as_str()), || format!("parameter `{}`: unknown key `{keyword}`", param.name));
         }
-        out.require(param.schema.contains_key("description"), || format!("parameter `{}` has no description", param.name));
+        out.require(schema.contains_key("description"), || format!("parameter `{}` has no description", param.name));
         let used = match param.place {
             super::Place::Path => in_path.contains(&param.name.as_str()),
             super::Place::Body => variables.as_ref().is_none_or(|names| names.contains(&param.name)),
@@ -419,7 +420,7 @@ fn dry_run(
             .collect();
         let base = scheme.base_url().unwrap_or(&manifest.base_url);
         for arguments in [&sample, &required] {
-            if let Err(error) = operation.build(base, &scheme.send(), arguments, &fields) {
+            if let Err(error) = operation.build(base, scheme.send(), arguments, &fields) {
                 out.push(format!("{what}: cannot be built with scheme `{}`: {error}", scheme.name()));
                 return Some(operation);
             }

@@ -41,9 +41,16 @@ pub struct Param {
     pub required: bool,
     pub slashes: bool,
     pub lookup: Option<String>,
-    pub default: Option<Value>,
-    pub example: Option<Value>,
+    pub default: Option<Box<Value>>,
+    /// What only checks and schemas need; an operation lets go of it once it is compiled.
+    pub about: Option<Box<About>>,
+}
+
+/// The words and rules of a parameter.
+#[derive(Clone, Debug)]
+pub struct About {
     pub schema: Map<String, Value>,
+    pub example: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -95,15 +102,18 @@ impl Param {
             required: extra.required,
             slashes: extra.slashes,
             lookup: extra.lookup,
-            default: schema.get("default").cloned(),
-            example: extra.example,
-            schema,
+            default: schema.get("default").cloned().map(Box::new),
+            about: Some(Box::new(About { example: extra.example, schema })),
         })
     }
 
     /// A value that fits the parameter, for trying a request.
     pub fn sample(&self) -> Value {
-        self.example.clone().unwrap_or_else(|| sample(&self.schema))
+        self.about.as_ref().map_or(Value::Null, |about| about.example.clone().unwrap_or_else(|| sample(&about.schema)))
+    }
+
+    pub fn schema(&self) -> Map<String, Value> {
+        self.about.as_ref().map(|about| about.schema.clone()).unwrap_or_default()
     }
 }
 
@@ -143,7 +153,7 @@ fn sample(schema: &Map<String, Value>) -> Value {
 
 /// The closed JSON Schema of a set of parameters.
 pub fn input_schema(params: &[Param]) -> Value {
-    let properties: Map<String, Value> = params.iter().map(|param| (param.name.clone(), Value::Object(param.schema.clone()))).collect();
+    let properties: Map<String, Value> = params.iter().map(|param| (param.name.clone(), Value::Object(param.schema()))).collect();
     let required: Vec<&str> = params.iter().filter(|param| param.required).map(|param| param.name.as_str()).collect();
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
