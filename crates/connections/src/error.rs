@@ -49,9 +49,9 @@ pub enum ConnectionError {
 }
 
 impl ConnectionError {
-    /// Whether it tells a person what went wrong, rather than us.
+    /// Whether it tells a person why an attempt failed: neither our own failures nor an attempt that no longer counts.
     pub(crate) fn is_for_people(&self) -> bool {
-        !matches!(self, Self::Store(_) | Self::Sealed(_) | Self::Interrupted(_))
+        !matches!(self, Self::Store(_) | Self::Sealed(_) | Self::Interrupted(_) | Self::BadAttempt)
     }
 }
 

@@ -99,7 +99,8 @@ impl Connections {
         scheme: &AuthScheme,
     ) -> Result<Option<Connection>, ConnectionError> {
         let usable = self.unseal(connection, integration)?;
-        if usable.can_renew() {
+        let orphaned = matches!(scheme, AuthScheme::OAuth2(_)) && self.app_used(connection.project, connection.app).await?.is_none();
+        if usable.can_renew() && !orphaned {
             return match self.renew(connection, integration).await {
                 Err(ConnectionError::NotValid { .. }) => Ok(None),
                 renewed => renewed.map(Some),

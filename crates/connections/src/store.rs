@@ -132,9 +132,10 @@ pub(crate) struct StoredAttempt {
     pub(crate) sealed: Vec<u8>,
 }
 
-/// Puts a new attempt in place of an older one; the credential stays as it is.
+/// Puts a new attempt in place of an older one, and of the reason why that one failed; the credential stays as it is.
 pub(crate) async fn set_attempt(db: &Db, project: ProjectId, id: ConnectionId, attempt: &StoredAttempt) -> Result<bool, StoreError> {
-    let sql = "update gateway_connections set attempt = $3, attempt_until = $4, attempt_data = $5 where project_id = $1 and id = $2";
+    let sql = "update gateway_connections set attempt = $3, attempt_until = $4, attempt_data = $5, \
+               reason = case when is_valid then reason else null end where project_id = $1 and id = $2";
     Ok(db.execute(sql, args![project, id, attempt.nonce.as_str(), attempt.until, attempt.sealed.clone()]).await? == 1)
 }
 

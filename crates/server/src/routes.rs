@@ -66,6 +66,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::connections::usage))
         .routes(routes!(tools::oauth_apps::set, tools::oauth_apps::list))
         .routes(routes!(tools::oauth_apps::delete))
+        .routes(routes!(tools::resolve::resolve))
+        .routes(routes!(tools::resolve::schema))
         .routes(routes!(tools::call::call))
         .routes(routes!(tools::calls::list))
         .routes(routes!(triggers::catalog::providers))

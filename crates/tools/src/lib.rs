@@ -3,9 +3,13 @@
 
 mod audit;
 mod call;
+pub mod config;
 mod error;
+pub mod format;
 mod idempotency;
+pub mod permission;
 mod port;
+mod resolve;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,6 +24,7 @@ pub use audit::{Audit, CallFilter, CallPage, CallRecord, Outcome};
 pub use call::{CallReply, CallRequest};
 pub use error::CallError;
 pub use port::{Invocation, RunError, Runner, ToolResult};
+pub use resolve::{Definitions, ResolveError, Resolved, ResolvedTool};
 
 /// The tools of a deployment.
 #[derive(Clone, Debug)]

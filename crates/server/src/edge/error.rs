@@ -161,3 +161,16 @@ impl From<tools::CallError> for ApiError {
         }
     }
 }
+
+impl From<tools::ResolveError> for ApiError {
+    fn from(error: tools::ResolveError) -> Self {
+        use tools::ResolveError as E;
+        let text = error.to_string();
+        match error {
+            E::Config(_) | E::Kind(_) | E::Names(_) => Self::unprocessable(text),
+            E::Segment { .. } => Self::bad_request(text),
+            E::Provider(_) => Self::not_found(text),
+            E::Call(error) => error.into(),
+        }
+    }
+}

@@ -5,3 +5,4 @@ pub mod calls;
 pub mod catalog;
 pub mod connections;
 pub mod oauth_apps;
+pub mod resolve;

@@ -82,13 +82,18 @@ impl Server {
         let dir = std::env::temp_dir().join(format!("toolyard-bench-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("integrations"))?;
         std::fs::write(dir.join("integrations/bench.yaml"), MANIFEST)?;
-        let mut child = Command::new(std::env::current_exe()?)
+        let mut command = Command::new(std::env::current_exe()?);
+        // Nothing of the caller's settings: a benchmark must not touch a database that is in use.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TOOLYARD_")) {
+            command.env_remove(name);
+        }
+        let mut child = command
+            .current_dir(&dir)
             .args(["serve", "--listen", "127.0.0.1:0", "--egress-allow", "127.0.0.1", "--log", "warn"])
             .arg("--data-dir")
             .arg(dir.join("data"))
             .arg("--integrations-dir")
             .arg(dir.join("integrations"))
-            .env_remove("TOOLYARD_DATABASE_URL")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -14,4 +14,5 @@ mod edge;
 mod hosted;
 mod oauth;
 mod openapi;
+mod resolve;
 mod walk;

@@ -177,6 +177,8 @@ on_both! {
         assert!(detail.contains("OAuth app"), "{detail}");
         assert_eq!(read(test, &id).await["flags"]["is_valid"], true);
         assert_eq!(oidc.counters().await["refreshes"], 1);
+        let again = test.post(&format!("/tools/connections/{id}/refresh"), json!({})).await.expect(200);
+        assert!(again["connection"]["data"]["redirect_url"].as_str().unwrap().contains("client_id=yard-basic"));
     }
 
     async fn callers_share_the_failure_they_waited_for(test: &Test) {

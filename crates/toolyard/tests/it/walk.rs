@@ -104,7 +104,7 @@ on_both! {
             let at = format!("{} {path}: {} {}", operation.method, reply.status, reply.text);
             if operation.path.contains("_id}") {
                 assert_eq!(reply.status, 404, "{at}");
-            } else if reply.status == 200 && !operation.path.contains("/catalog/") {
+            } else if reply.status == 200 && !operation.path.contains("/catalog/") && operation.path != "/tools/schema" {
                 let body = reply.json();
                 assert_eq!(body["count"], 0, "{at}");
             }

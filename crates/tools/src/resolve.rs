@@ -1,0 +1,143 @@
+//! From an agent's tool configs to tools that can be called: names checked first, then connections and actions, all or nothing.
+
+use std::collections::HashMap;
+
+use connections::Connection;
+use kernel::Scope;
+use serde_json::Value;
+
+use crate::config::{ConfigError, GatewayTool, OnError, ToolConfig, check_names, coerce_list};
+use crate::format::{Format, NameCollision, NameTable, ToolView, definition, function_name};
+use crate::{CallError, Tools};
+
+/// Tools that can be called.
+#[derive(Clone, Debug, Default)]
+pub struct Resolved {
+    pub builtins: Vec<String>,
+    pub custom: Vec<ResolvedTool>,
+}
+
+/// One tool that can be called.
+#[derive(Clone, Debug)]
+pub struct ResolvedTool {
+    pub name: String,
+    pub description: String,
+    pub input_schema: Value,
+    pub output_schema: Option<Value>,
+    pub call_ref: String,
+    pub read_only: bool,
+    pub destructive: bool,
+}
+
+/// Definitions for a model API, and the way back from the names it calls.
+#[derive(Clone, Debug)]
+pub struct Definitions {
+    pub definitions: Vec<Value>,
+    pub names: Vec<(String, String)>,
+}
+
+/// Why tools were not resolved.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("A `{0}` tool cannot be resolved here; give builtin and gateway tools.")]
+    Kind(&'static str),
+    #[error("Invalid tool slug: {reference} — Invalid slug segment: '{segment}'")]
+    Segment { reference: String, segment: String },
+    #[error("Provider not found: {0}")]
+    Provider(String),
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error(transparent)]
+    Names(#[from] NameCollision),
+}
+
+impl Tools {
+    /// Resolves configs in their order. The first that fails fails all of them, before anything is used.
+    pub async fn resolve(&self, scope: Scope, items: &[Value]) -> Result<Resolved, ResolveError> {
+        let configs = coerce_list(items, OnError::Raise)?.configs;
+        let mut builtins = Vec::new();
+        let mut gateways = Vec::new();
+        for config in &configs {
+            match config {
+                ToolConfig::Builtin(tool) => builtins.push(tool.name.clone()),
+                ToolConfig::Gateway(tool) => gateways.push(check_segments(tool)?),
+                ToolConfig::Code(_) => return Err(ResolveError::Kind("code")),
+                ToolConfig::Client(_) => return Err(ResolveError::Kind("client")),
+                ToolConfig::Reference(_) => return Err(ResolveError::Kind("reference")),
+                ToolConfig::Platform(_) => return Err(ResolveError::Kind("platform")),
+            }
+        }
+        check_names(&configs)?;
+        let connections = if gateways.is_empty() {
+            Vec::new()
+        } else {
+            self.connections.query(scope.project, None, None).await.map_err(CallError::from)?
+        };
+        let connections: HashMap<(&str, &str, &str), &Connection> = connections
+            .iter()
+            .map(|connection| ((connection.provider.as_str(), connection.integration.as_str(), connection.slug.as_str()), connection))
+            .collect();
+        let custom = gateways.into_iter().map(|tool| self.resolve_gateway(scope, tool, &connections)).collect::<Result<_, _>>()?;
+        Ok(Resolved { builtins, custom })
+    }
+
+    fn resolve_gateway(
+        &self,
+        scope: Scope,
+        tool: &GatewayTool,
+        connections: &HashMap<(&str, &str, &str), &Connection>,
+    ) -> Result<ResolvedTool, ResolveError> {
+        let GatewayTool { provider, integration, action, connection, .. } = tool;
+        self.catalog.source(provider).map_err(|_| ResolveError::Provider(provider.clone()))?;
+        let row = connections.get(&(provider.as_str(), integration.as_str(), connection.as_str()));
+        let row = row.ok_or_else(|| CallError::ConnectionNotFound(format!("{provider}/{integration}/{connection}")))?;
+        row.require_usable().map_err(CallError::from)?;
+        let missing = || CallError::ActionNotFound(format!("{provider}/{integration}/{action}"));
+        let found = self.catalog.action(scope.project, provider, integration, action).map_err(|_| missing())?;
+        Ok(ResolvedTool {
+            name: tool.tool_name(),
+            description: found.description.clone(),
+            input_schema: found.input_schema.value(),
+            output_schema: found.output_schema.as_ref().map(kernel::json::Document::value),
+            call_ref: tool.reference(),
+            read_only: found.read_only,
+            destructive: found.destructive,
+        })
+    }
+}
+
+impl Resolved {
+    /// The tools as a model API takes them.
+    pub fn definitions(&self, format: Format) -> Result<Definitions, ResolveError> {
+        NameTable::new(self.custom.iter().map(|tool| tool.call_ref.as_str()))?;
+        let define = |tool: &ResolvedTool| {
+            let view = ToolView {
+                name: &tool.call_ref,
+                description: &tool.description,
+                input_schema: &tool.input_schema,
+                output_schema: tool.output_schema.as_ref(),
+                read_only: Some(tool.read_only),
+                destructive: Some(tool.destructive),
+            };
+            definition(format, &view)
+        };
+        let names = self.custom.iter().map(|tool| (function_name(&tool.call_ref), tool.call_ref.clone())).collect();
+        Ok(Definitions { definitions: self.custom.iter().map(define).collect(), names })
+    }
+}
+
+/// A segment stands between dots and double underscores, so it may neither hold nor touch them.
+fn check_segments(tool: &GatewayTool) -> Result<&GatewayTool, ResolveError> {
+    let fits = |segment: &str| {
+        segment.split('_').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'))
+    };
+    match [&tool.provider, &tool.integration, &tool.action, &tool.connection].into_iter().find(|segment| !fits(segment)) {
+        None => Ok(tool),
+        Some(segment) => {
+            let GatewayTool { provider, integration, action, connection, .. } = tool;
+            Err(ResolveError::Segment { reference: format!("{provider}.{integration}.{action}.{connection}"), segment: segment.clone() })
+        }
+    }
+}
