@@ -63,6 +63,11 @@ enum Command {
     Key(admin::KeyCommand),
     /// Print the OpenAPI document
     Openapi,
+    /// Print a script that completes commands with the tab key
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: clap_complete::Shell,
+    },
     /// Measure this program on this machine
     #[command(subcommand)]
     Bench(bench::BenchCommand),
@@ -107,10 +112,17 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,
+        Command::Completions { shell } => print::out(&completions(shell)),
         Command::Bench(command) => bench::run(command).await?,
         Command::Openapi => print::out(&(server::openapi().to_pretty_json().context("cannot write the document")? + "\n")),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn completions(shell: clap_complete::Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "toolyard", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 fn code(fine: bool) -> ExitCode {

@@ -218,8 +218,10 @@ async fn the_commands_do_what_the_routes_do() {
 
     let (_, out, _) = yard(&["integrations", "--search", "fake"], &url).await;
     assert!(out.contains("fake") && !out.contains("github"), "{out}");
+    assert_eq!(out.lines().next().unwrap().split('\t').collect::<Vec<_>>(), ["fake", "Fake", "7", "1", "api_key"]);
     let (_, out, _) = yard(&["integrations", "show", "fake", "MAKE_A_THING"], &url).await;
-    assert!(out.contains("title") && out.contains("yes"), "{out}");
+    assert!(out.contains("title\tstring\tyes\tTitle"), "{out}");
+    assert!(yard(&["completions", "bash"], "").await.1.contains("complete -F _toolyard"));
     let manifest = manifests().join("fake.yaml").display().to_string();
     assert!(yard(&["integrations", "check", &manifest], "").await.1.contains("ok, 7 actions, 1 events"));
     let (code, out, _) =
