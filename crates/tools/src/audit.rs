@@ -111,9 +111,16 @@ fn insert(rows: usize) -> &'static str {
     String::leak(format!("insert into tool_calls ({columns}) values {}", rows.join(", ")))
 }
 
-type Entry = (CallRecord, oneshot::Sender<()>);
+/// What the writer is told, in order.
+#[derive(Debug)]
+enum Entry {
+    Record(Box<CallRecord>),
+    /// Everything before this is written.
+    Barrier(oneshot::Sender<()>),
+}
 
-/// Where calls are recorded.
+/// Where calls are recorded. A call is answered without waiting for its row, which follows within a moment; whoever reads the record, and
+/// whoever stops the server, waits for the rows that are on their way.
 #[derive(Clone, Debug)]
 pub struct Audit(mpsc::Sender<Entry>);
 
@@ -124,35 +131,53 @@ impl Audit {
         Self(sender)
     }
 
-    /// Records a call and returns once the row is committed.
+    /// Hands a call to the writer; when it cannot keep up, calls wait here.
     pub(crate) async fn record(&self, record: CallRecord) {
-        let (done, written) = oneshot::channel();
         let id = record.id;
-        if self.0.send((record, done)).await.is_err() || written.await.is_err() {
+        if self.0.send(Entry::Record(Box::new(record))).await.is_err() {
             tracing::error!(call = %id, "a call could not be recorded: the writer is gone");
+        }
+    }
+
+    /// Waits until everything recorded so far is written.
+    pub(crate) async fn settled(&self) {
+        let (done, written) = oneshot::channel();
+        if self.0.send(Entry::Barrier(done)).await.is_ok() {
+            let _ = written.await;
         }
     }
 }
 
 async fn write(db: Db, mut receiver: mpsc::Receiver<Entry>) {
-    let mut batch = Vec::with_capacity(BATCH);
-    while receiver.recv_many(&mut batch, BATCH).await > 0 {
+    let mut entries = Vec::with_capacity(BATCH);
+    let (mut batch, mut barriers) = (Vec::with_capacity(BATCH), Vec::new());
+    while receiver.recv_many(&mut entries, BATCH).await > 0 {
+        for entry in entries.drain(..) {
+            match entry {
+                Entry::Record(record) => batch.push(record),
+                Entry::Barrier(done) => barriers.push(done),
+            }
+        }
         if let Err(error) = write_together(&db, &batch).await {
             tracing::debug!(%error, "a batch of audit rows failed; writing them one by one");
-            for entry in &batch {
-                if let Err(error) = write_together(&db, std::slice::from_ref(entry)).await {
-                    tracing::error!(call = %entry.0.id, call_ref = entry.0.call_ref, %error, "a call could not be recorded");
+            for record in &batch {
+                if let Err(error) = write_together(&db, std::slice::from_ref(record)).await {
+                    tracing::error!(call = %record.id, call_ref = record.call_ref, %error, "a call could not be recorded");
                 }
             }
         }
-        for (_, done) in batch.drain(..) {
+        batch.clear();
+        for done in barriers.drain(..) {
             let _ = done.send(());
         }
     }
 }
 
-async fn write_together(db: &Db, batch: &[Entry]) -> Result<(), StoreError> {
+async fn write_together(db: &Db, batch: &[Box<CallRecord>]) -> Result<(), StoreError> {
     let mut rest = batch;
+    if rest.is_empty() {
+        return Ok(());
+    }
     if INSERTS.iter().any(|(rows, _)| *rows == rest.len()) {
         let (sql, args) = next(&mut rest);
         return db.execute(sql, args).await.map(|_| ());
@@ -166,11 +191,11 @@ async fn write_together(db: &Db, batch: &[Entry]) -> Result<(), StoreError> {
 }
 
 /// The largest statement that the rest fills, with its arguments.
-fn next<'a>(rest: &mut &'a [Entry]) -> (&'static str, Vec<Arg<'a>>) {
+fn next<'a>(rest: &mut &'a [Box<CallRecord>]) -> (&'static str, Vec<Arg<'a>>) {
     let (rows, sql) = INSERTS.iter().find(|(rows, _)| *rows <= rest.len()).copied().unwrap_or(INSERTS[INSERTS.len() - 1]);
     let (now, later) = rest.split_at(rows.min(rest.len()));
     *rest = later;
-    (sql, now.iter().flat_map(|(record, _)| record.args()).collect())
+    (sql, now.iter().flat_map(|record| record.args()).collect())
 }
 
 /// Which calls to list.
@@ -194,6 +219,7 @@ impl Tools {
         if let Some(outcome) = filter.outcome.as_deref().filter(|outcome| !["ok", "error", "failed"].contains(outcome)) {
             return Err(CallError::BadFilter(format!("`{outcome}` is not an outcome; there are ok, error and failed.")));
         }
+        self.audit.settled().await;
         let limit = filter.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
         let before: Option<CallId> = match filter.cursor.as_deref() {
             None | Some("") => None,
@@ -219,6 +245,7 @@ impl Consumer for Tools {
 
     fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>> {
         Box::pin(async move {
+            self.audit.settled().await;
             let sql = "select count(*) as calls from tool_calls where project_id = $1 and connection_id = $2";
             let row = self.db.optional(sql, args![project, connection]).await?;
             row.map_or(Ok(0), |row| row.get("calls"))

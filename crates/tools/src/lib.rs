@@ -50,10 +50,11 @@ impl Tools {
         Self(Arc::new(Parts { db, clock, catalog, connections, runners, audit, tasks: TaskTracker::new() }))
     }
 
-    /// Waits for calls under way; each waits for its own row in the record.
+    /// Waits for calls under way and for their rows in the record.
     pub async fn drain(&self) {
         self.tasks.close();
         self.tasks.wait().await;
+        self.audit.settled().await;
     }
 }
 
