@@ -192,11 +192,6 @@ impl Tx {
         }
         Ok(())
     }
-
-    /// Whether row locks exist: PostgreSQL locks the rows it reads `for update`, SQLite's transaction holds the whole file.
-    pub fn locks_rows(&self) -> bool {
-        matches!(self, Self::Postgres(_))
-    }
 }
 
 /// An address without its password, wherever it stands.
