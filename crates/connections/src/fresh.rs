@@ -10,7 +10,7 @@ use catalog::auth::{AuthScheme, Fields};
 use kernel::ConnectionId;
 use uuid::Uuid;
 
-use crate::grant::{find_scheme, reading, token_error};
+use crate::grant::{reading, token_error};
 use crate::oauth::token::{TokenError, TokenRequest, Tokens};
 use crate::store::{self, Grant};
 use crate::{Connection, ConnectionError, Connections};
@@ -107,7 +107,7 @@ impl Connections {
             Some(sealed) => store::open_fields(&self.sealer, connection.id, sealed)?,
             None => Fields::default(),
         };
-        let scheme = connection.auth_scheme.as_deref().and_then(|name| find_scheme(integration, name)).cloned();
+        let scheme = connection.scheme(integration).cloned();
         Ok(Usable::new(fields, scheme, connection))
     }
 

@@ -12,7 +12,7 @@ use crate::apps::App;
 use crate::oauth::Client;
 use crate::oauth::token::{Reading, TokenError, TokenRequest, Tokens};
 use crate::port::{Identity, Probe, ProbeError};
-use crate::{ConnectionError, Connections};
+use crate::{Connection, ConnectionError, Connections};
 
 /// A token is renewed this long before it expires, or a fifth of its life before, whichever is shorter.
 const MARGIN: u64 = 60;
@@ -31,7 +31,19 @@ impl Identity {
     }
 }
 
+impl Connection {
+    /// The way it was connected, as long as the integration still has it.
+    pub(crate) fn scheme<'a>(&self, integration: &'a Integration) -> Option<&'a Arc<AuthScheme>> {
+        find_scheme(integration, self.auth_scheme.as_deref()?)
+    }
+}
+
 impl Connections {
+    /// The integration that a connection is for.
+    pub(crate) fn integration_of(&self, connection: &Connection) -> Result<Arc<Integration>, ConnectionError> {
+        Ok(self.catalog.integration(connection.project, &connection.provider, &connection.integration)?)
+    }
+
     /// Gets the first token where the scheme needs one.
     pub(crate) async fn acquire(
         &self,

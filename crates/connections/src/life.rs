@@ -11,7 +11,6 @@ use kernel::{ConnectionId, ProjectId, Scope};
 
 use crate::attempt::Target;
 use crate::create::check_fields;
-use crate::grant::find_scheme;
 use crate::oauth::token::post;
 use crate::{Connection, ConnectionError, Connections, Consumer, store};
 
@@ -63,8 +62,8 @@ impl Connections {
         if !connection.is_active {
             return Err(ConnectionError::Inactive(connection.slug));
         }
-        let integration = self.catalog.integration(scope.project, &connection.provider, &connection.integration)?;
-        let scheme = connection.auth_scheme.as_deref().and_then(|name| find_scheme(&integration, name)).or(integration.auth.first());
+        let integration = self.integration_of(&connection)?;
+        let scheme = connection.scheme(&integration).or(integration.auth.first());
         let scheme = scheme.ok_or(ConnectionError::NotFound)?;
         if !force
             && connection.is_usable()
@@ -127,10 +126,8 @@ impl Connections {
     }
 
     async fn tell_provider(&self, connection: &Connection) -> Option<()> {
-        let integration = self.catalog.integration(connection.project, &connection.provider, &connection.integration).ok()?;
-        let Some(AuthScheme::OAuth2(oauth)) =
-            connection.auth_scheme.as_deref().and_then(|name| find_scheme(&integration, name)).map(|scheme| &**scheme)
-        else {
+        let integration = self.integration_of(connection).ok()?;
+        let Some(AuthScheme::OAuth2(oauth)) = connection.scheme(&integration).map(|scheme| &**scheme) else {
             return None;
         };
         let revoke_url = oauth.revoke_url.as_deref()?;

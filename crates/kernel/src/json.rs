@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A JSON document kept as text: a tenth of the size of the value, which is made when somebody looks at it.
+/// A JSON document kept as text: much smaller than the value, which is made when somebody looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document(Box<str>);
 

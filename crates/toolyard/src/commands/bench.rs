@@ -107,11 +107,11 @@ impl Server {
         Ok(Self { child, url, key, dir })
     }
 
-    /// Resident memory in KiB.
-    fn memory(&self) -> anyhow::Result<u64> {
+    /// Resident memory in MiB.
+    fn memory(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id().context("the server is gone")?))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        Ok(line.trim().trim_end_matches(" kB").parse()?)
+        Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
     }
 
     fn post(&self, path: &str, body: &Value) -> anyhow::Result<Request> {
@@ -155,7 +155,7 @@ async fn idle() -> anyhow::Result<()> {
         times.push(started.elapsed());
     }
     print::out(&format!("start to first answer  {:.0} ms\n", millis(start)));
-    print::out(&format!("idle memory            {:.1} MiB\n", Duration::from_millis(memory).as_secs_f64() * 1000.0 / 1024.0));
+    print::out(&format!("idle memory            {memory:.1} MiB\n"));
     print::out(&format!(
         "GET /health            p50 {:.3} ms, p99 {:.3} ms\n",
         millis(percentile(&mut times, 0.5)),
