@@ -27,6 +27,11 @@ kinds! {
     Connection => ConnectionId,
     App => AppId,
     Call => CallId,
+    Artifact => ArtifactId,
+    Variant => VariantId,
+    Revision => RevisionId,
+    Run => RunId,
+    Approval => ApprovalId,
 }
 
 impl<T> Id<T> {

@@ -15,6 +15,6 @@ pub mod time;
 
 pub use access::{Permission, PermissionSet, Role, Scope};
 pub use call_ref::CallRef;
-pub use id::{AppId, CallId, ConnectionId, Id, KeyId, ProjectId, UserId};
+pub use id::{AppId, ApprovalId, ArtifactId, CallId, ConnectionId, Id, KeyId, ProjectId, RevisionId, RunId, UserId, VariantId};
 pub use slug::Slug;
 pub use time::{Clock, Timestamp};

@@ -17,6 +17,7 @@ use std::time::Duration;
 use ::catalog::Catalog;
 use ::connections::{Connections, Consumer};
 use ::tools::Tools;
+use ::workflows::Workflows;
 use accounts::Accounts;
 use kernel::key::KeyHash;
 use store::Db;
@@ -34,6 +35,7 @@ pub struct Parts {
     pub accounts: Accounts,
     pub catalog: Catalog,
     pub connections: Connections,
+    pub workflows: Workflows,
     pub tools: Tools,
     /// Everyone who uses connections.
     pub consumers: Vec<Arc<dyn Consumer>>,

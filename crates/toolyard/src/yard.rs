@@ -17,6 +17,7 @@ use server::{App, Options, Parts};
 use store::Db;
 use tokio::net::TcpListener;
 use tools::{Runner, Tools};
+use workflows::Workflows;
 
 use crate::config::Config;
 use crate::files;
@@ -34,6 +35,7 @@ pub struct Yard {
     pub accounts: Accounts,
     pub catalog: Catalog,
     pub connections: Connections,
+    pub workflows: Workflows,
     pub tools: Tools,
     pub operator_key: PlainKey,
     /// The first project's key, when this start made it.
@@ -65,17 +67,18 @@ impl Yard {
             sealer: vault.sealer.clone(),
             signer: vault.signer.clone(),
             catalog: catalog.clone(),
-            egress,
+            egress: egress.clone(),
             connectors: HashMap::from([(native::KEY, native.clone() as Arc<dyn Connector>)]),
             public_url: config.public_url.clone(),
         });
         let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
+        let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
         let tools = Tools::new(db.clone(), clock, catalog.clone(), connections.clone(), runners);
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
         }
-        Ok(Self { config, db, vault, accounts, catalog, connections, tools, operator_key, first_key })
+        Ok(Self { config, db, vault, accounts, catalog, connections, workflows, tools, operator_key, first_key })
     }
 
     /// The edge over this yard.
@@ -85,6 +88,7 @@ impl Yard {
             accounts: self.accounts.clone(),
             catalog: self.catalog.clone(),
             connections: self.connections.clone(),
+            workflows: self.workflows.clone(),
             tools: self.tools.clone(),
             consumers: vec![Arc::new(self.tools.clone())],
             operator_key: self.operator_key.hash(),

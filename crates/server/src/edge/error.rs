@@ -143,6 +143,22 @@ impl From<connections::ConnectionError> for ApiError {
     }
 }
 
+impl From<workflows::WorkflowError> for ApiError {
+    fn from(error: workflows::WorkflowError) -> Self {
+        use workflows::WorkflowError as E;
+        let text = error.to_string();
+        match error {
+            E::NotFound(_) | E::NotDeployed { .. } => Self::not_found(text),
+            E::Slug(_) | E::Invalid(_) => Self::unprocessable(text),
+            E::BadRequest(_) | E::Reserved(_) | E::Embed(_) => Self::bad_request(text),
+            E::Taken { slug, .. } => Self::conflict(text, json!({"slug": slug})),
+            E::Moved { head } => Self::conflict(text, json!({"code": "revision_conflict", "revision_id": head})),
+            E::Guarded(slug) => Self::conflict(text, json!({"code": "environment_guarded", "slug": slug})),
+            E::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<tools::CallError> for ApiError {
     fn from(error: tools::CallError) -> Self {
         use tools::CallError as E;

@@ -1,0 +1,205 @@
+//! What a revision holds: a closed document that says what runs, or what is deployed.
+
+use std::time::Duration;
+
+use kernel::schema::Schema;
+use serde_json::{Map, Value};
+
+use crate::embed::contains_embed;
+use crate::steps::Steps;
+use crate::{Family, References, WorkflowError};
+
+const KEYS: [&str; 11] = ["uri", "url", "headers", "runtime", "script", "schemas", "parameters", "kind", "steps", "result", "timeout_ms"];
+const RUNTIMES: [&str; 3] = ["python", "typescript", "javascript"];
+
+/// How a revision runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Gives its inputs back.
+    Echo,
+    /// An ordered list of tool calls.
+    Steps,
+    /// Posts to exactly its URL.
+    Http,
+    /// Posts to `/invoke` below its URL, where services of the reference system listen.
+    Service,
+}
+
+/// What runs, if anything does.
+pub(crate) fn kind(data: &Value) -> Option<Kind> {
+    match data.get("kind").and_then(Value::as_str) {
+        Some("echo") => Some(Kind::Echo),
+        Some("steps") => Some(Kind::Steps),
+        Some("http") => Some(Kind::Http),
+        _ if data.get("steps").is_some_and(|steps| !steps.is_null()) => Some(Kind::Steps),
+        _ if data.get("url").is_some_and(Value::is_string) => Some(Kind::Service),
+        _ if is_echo(data) => Some(Kind::Echo),
+        _ => None,
+    }
+}
+
+/// `provider:kind:key:version` with any part left out.
+fn is_echo(data: &Value) -> bool {
+    data.get("uri").and_then(Value::as_str).is_some_and(|uri| uri.split(':').any(|part| part == "echo"))
+}
+
+/// How long a run may take by its author's word.
+pub(crate) fn time_limit(data: &Value) -> Option<Duration> {
+    data.get("timeout_ms").and_then(Value::as_u64).map(Duration::from_millis)
+}
+
+/// The JSON Schema of a workflow's inputs, where it has one.
+pub(crate) fn input_schema(data: &Value) -> Option<&Value> {
+    data.pointer("/schemas/inputs").filter(|schema| schema.is_object())
+}
+
+/// Checks data before it is committed.
+pub(crate) fn check(family: Family, data: &Value) -> Result<(), WorkflowError> {
+    let Value::Object(fields) = data else { return Err(WorkflowError::Invalid("`data` must be an object".to_owned())) };
+    match family {
+        Family::Workflow => check_workflow(data, fields),
+        Family::Environment => check_environment(fields),
+    }
+    .map_err(WorkflowError::Invalid)
+}
+
+fn check_environment(fields: &Map<String, Value>) -> Result<(), String> {
+    known(fields, &["references"])?;
+    let Some(Value::Object(deployments)) = fields.get("references") else { return Err("`data.references` must be an object".to_owned()) };
+    for (key, group) in deployments {
+        let group = group.as_object().ok_or_else(|| format!("`data.references.{key}` must be an object of references"))?;
+        let references = References::read(group).map_err(|error| format!("`data.references.{key}`: {error}"))?;
+        if references.is_empty() || references.names_environment() {
+            return Err(format!("`data.references.{key}` must name a workflow, a variant or a revision"));
+        }
+    }
+    Ok(())
+}
+
+fn check_workflow(data: &Value, fields: &Map<String, Value>) -> Result<(), String> {
+    known(fields, &KEYS)?;
+    let word = |name: &str, allowed: &[&str]| match fields.get(name) {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
+        Some(_) => Err(format!("`data.{name}` must be one of: {}", allowed.join(", "))),
+    };
+    word("kind", &["echo", "steps", "http"])?;
+    word("runtime", &RUNTIMES)?;
+    check_shapes(fields)?;
+    if let Some(url) = fields.get("url").filter(|url| !url.is_null()) {
+        let fine = |url: &url::Url| {
+            matches!(url.scheme(), "http" | "https") && url.has_host() && url.username().is_empty() && url.password().is_none()
+        };
+        if !url.as_str().and_then(|url| url.parse().ok()).is_some_and(|url| fine(&url)) {
+            return Err("`data.url` must be an http or https address without credentials".to_owned());
+        }
+    }
+    check_schemas(fields)?;
+    match kind(data) {
+        // What is embedded is known only when it runs.
+        _ if contains_embed(data) => Ok(()),
+        Some(Kind::Steps) => Steps::parse(data).map(|_| ()),
+        Some(Kind::Http) if !fields.get("url").is_some_and(Value::is_string) => Err("a workflow of kind http needs `data.url`".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn check_shapes(fields: &Map<String, Value>) -> Result<(), String> {
+    let absent = |name: &str| fields.get(name).is_none_or(Value::is_null);
+    for name in ["uri", "script"] {
+        if !absent(name) && !fields[name].is_string() {
+            return Err(format!("`data.{name}` must be text"));
+        }
+    }
+    for name in ["schemas", "parameters", "headers"] {
+        if !absent(name) && !fields[name].is_object() {
+            return Err(format!("`data.{name}` must be an object"));
+        }
+    }
+    if fields.get("headers").and_then(Value::as_object).is_some_and(|headers| headers.values().any(|value| !value.is_string())) {
+        return Err("`data.headers` must hold texts".to_owned());
+    }
+    if !absent("timeout_ms") && fields["timeout_ms"].as_u64().is_none_or(|limit| limit == 0) {
+        return Err("`data.timeout_ms` must be a positive number of milliseconds".to_owned());
+    }
+    Ok(())
+}
+
+fn check_schemas(fields: &Map<String, Value>) -> Result<(), String> {
+    let Some(schemas) = fields.get("schemas").and_then(Value::as_object) else { return Ok(()) };
+    known(schemas, &["parameters", "inputs", "outputs"]).map_err(|error| error.replace("`data.", "`data.schemas."))?;
+    for (name, schema) in schemas.iter().filter(|(_, schema)| !schema.is_null() && !contains_embed(schema)) {
+        Schema::compile(schema).map_err(|error| format!("`data.schemas.{name}`: {error}"))?;
+    }
+    Ok(())
+}
+
+fn known(fields: &Map<String, Value>, names: &[&str]) -> Result<(), String> {
+    match fields.keys().find(|key| !names.contains(&key.as_str())) {
+        Some(unknown) => Err(format!("`data.{unknown}` is not known; there are: {}", names.join(", "))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn data_is_closed_and_checked() {
+        for (data, part) in [
+            (json!([]), "must be an object"),
+            (json!({"nope": 1}), "`data.nope` is not known"),
+            (json!({"kind": "magic"}), "`data.kind`"),
+            (json!({"runtime": "cobol"}), "`data.runtime`"),
+            (json!({"url": "ftp://x"}), "`data.url`"),
+            (json!({"url": "https://u:p@x/"}), "`data.url`"),
+            (json!({"kind": "http"}), "needs `data.url`"),
+            (json!({"schemas": {"inputs": {"type": 7}}}), "`data.schemas.inputs`"),
+            (json!({"schemas": {"other": {}}}), "`data.schemas.other`"),
+            (json!({"steps": []}), "1 to 50 steps"),
+            (json!({"kind": "steps"}), "1 to 50 steps"),
+            (json!({"headers": {"a": 1}}), "`data.headers`"),
+            (json!({"timeout_ms": 0}), "`data.timeout_ms`"),
+            (json!({"script": {}}), "`data.script`"),
+            (json!({"@ag.embed": {"@ag.references": {"workflow": {"slug": "x"}}}}), "`data.@ag.embed` is not known"),
+        ] {
+            let error = check(Family::Workflow, &data).unwrap_err().to_string();
+            assert!(error.contains(part), "{data}: {error}");
+        }
+        for data in [
+            json!({}),
+            json!({"kind": "echo", "schemas": {"inputs": {"type": "object"}, "outputs": null}}),
+            json!({"uri": "agenta:builtin:chat:v0", "parameters": {"agent": {"tools": []}}}),
+            json!({"steps": {"@ag.embed": {"@ag.references": {"workflow": {"slug": "x"}}}}}),
+        ] {
+            check(Family::Workflow, &data).unwrap_or_else(|error| panic!("{data}: {error}"));
+        }
+    }
+
+    #[test]
+    fn an_environment_holds_references_only() {
+        for data in
+            [json!({}), json!({"references": []}), json!({"references": {"a": 1}}), json!({"references": {"a": {}}}), json!({"x": 1})]
+        {
+            assert!(check(Family::Environment, &data).is_err(), "{data}");
+        }
+        check(Family::Environment, &json!({"references": {"a.revision": {"workflow": {"slug": "a"}}}})).unwrap();
+    }
+
+    #[test]
+    fn the_kind_is_named_or_seen() {
+        for (data, expected) in [
+            (json!({"kind": "http", "url": "https://x"}), Some(Kind::Http)),
+            (json!({"url": "https://x"}), Some(Kind::Service)),
+            (json!({"uri": "agenta:builtin:echo:v0"}), Some(Kind::Echo)),
+            (json!({"uri": "agenta:builtin:chat:v0"}), None),
+            (json!({"steps": [1]}), Some(Kind::Steps)),
+            (json!({}), None),
+        ] {
+            assert_eq!(kind(&data), expected, "{data}");
+        }
+    }
+}

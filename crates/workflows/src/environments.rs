@@ -1,0 +1,107 @@
+//! Environments: what is deployed where, with a history like everything else.
+
+use kernel::{ArtifactId, ProjectId, RevisionId, Scope, VariantId};
+use serde_json::Map;
+use store::args;
+
+use crate::{
+    Artifact, Change, Committed, Delta, Family, NewRevision, References, Revision, Variant, WorkflowError, Workflows, deployment_key,
+    store as rows,
+};
+
+/// The environments that every project begins with.
+pub const DEFAULT_ENVIRONMENTS: [&str; 3] = ["development", "staging", "production"];
+
+/// A deployment: one workflow revision to one environment.
+#[derive(Clone, Debug)]
+pub struct Deploy {
+    pub references: References,
+    /// `{workflow slug}.revision` unless it is named.
+    pub key: Option<String>,
+    pub message: Option<String>,
+}
+
+impl Workflows {
+    /// Makes the default environments of a project that has none yet.
+    pub(crate) async fn ensure_environments(&self, project: ProjectId) -> Result<(), WorkflowError> {
+        let sql = "select id from artifacts where project_id = $1 and family = 'environment' limit 1";
+        if self.0.db.optional(sql, args![project]).await?.is_some() {
+            return Ok(());
+        }
+        for slug in DEFAULT_ENVIRONMENTS {
+            match self.insert_default(project, slug).await {
+                // Somebody else was here a moment earlier.
+                Ok(()) | Err(WorkflowError::Store(store::StoreError::Conflict)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn insert_default(&self, project: ProjectId, slug: &str) -> Result<(), WorkflowError> {
+        let now = self.0.clock.now();
+        let artifact = Artifact {
+            id: ArtifactId::new(),
+            project,
+            slug: slug.to_owned(),
+            name: Some(slug.to_owned()),
+            description: None,
+            flags: None,
+            tags: None,
+            meta: None,
+            is_guarded: false,
+            created_at: now,
+            updated_at: now,
+            archived_at: None,
+            created_by: None,
+        };
+        let variant = Variant {
+            id: VariantId::new(),
+            project,
+            artifact: artifact.id,
+            slug: slug.to_owned(),
+            name: None,
+            description: None,
+            created_at: now,
+            updated_at: now,
+            archived_at: None,
+            created_by: None,
+        };
+        let revision = Revision {
+            id: RevisionId::new(),
+            project,
+            artifact: artifact.id,
+            variant: variant.id,
+            slug: format!("{slug}-0"),
+            version: 0,
+            data: None,
+            message: None,
+            created_at: now,
+            archived_at: None,
+            created_by: None,
+        };
+        let mut tx = self.0.db.begin().await?;
+        rows::insert_artifact(&mut tx, Family::Environment, &artifact).await?;
+        rows::insert_variant(&mut tx, Family::Environment, &variant).await?;
+        rows::insert_revision(&mut tx, Family::Environment, &revision).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Deploys a revision: from now on the environment's key leads to exactly this one.
+    pub async fn deploy(&self, scope: Scope, deploy: Deploy) -> Result<Committed, WorkflowError> {
+        self.ensure_environments(scope.project).await?;
+        let workflow = self.find(scope.project, Family::Workflow, &deploy.references.workflow).await?;
+        let environment = self.find(scope.project, Family::Environment, &deploy.references.environment).await?;
+        let key = deploy.key.unwrap_or_else(|| deployment_key(&workflow.artifact.slug));
+        let set = Map::from_iter([(key, workflow.references())]);
+        let change = Change::Delta(Delta { set: Some(set), remove: None });
+        let new = NewRevision { variant: environment.variant.id, change, base: None, message: deploy.message };
+        self.commit(scope, Family::Environment, new).await
+    }
+
+    /// Keeps an environment from being deployed to, or lets it be again.
+    pub async fn guard(&self, scope: Scope, id: ArtifactId, guarded: bool) -> Result<Artifact, WorkflowError> {
+        let changed = rows::guard_artifact(&self.0.db, scope.project, Family::Environment, id, guarded, self.0.clock.now()).await?;
+        changed.ok_or_else(|| WorkflowError::missing(Family::Environment, ""))
+    }
+}

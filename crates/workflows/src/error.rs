@@ -1,0 +1,40 @@
+//! What can go wrong with workflows.
+
+use kernel::slug::SlugError;
+use store::StoreError;
+
+use crate::Family;
+use crate::embed::EmbedError;
+
+/// A failure of the workflows.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkflowError {
+    #[error("{0} not found")]
+    NotFound(String),
+    #[error("'slug' {0}")]
+    Slug(#[from] SlugError),
+    #[error("Slugs that begin with `__ag__` are reserved: {0}")]
+    Reserved(String),
+    #[error("A {family} with slug '{slug}' already exists.")]
+    Taken { family: String, slug: String },
+    #[error("{0}")]
+    Invalid(String),
+    #[error("{0}")]
+    BadRequest(String),
+    #[error("The variant has moved on: its newest revision is {head}. Read it, apply your change to it and commit again.")]
+    Moved { head: String },
+    #[error("'{0}' is guarded. Unguard it before deploying to it.")]
+    Guarded(String),
+    #[error("'{slug}' is not deployed to '{environment}'.")]
+    NotDeployed { slug: String, environment: String },
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl WorkflowError {
+    pub(crate) fn missing(family: Family, part: &str) -> Self {
+        Self::NotFound(format!("{}{part}", family.title()))
+    }
+}

@@ -1,0 +1,153 @@
+//! Runs that somebody else makes: a post to the author's URL, signed so that the service can tell ours from others'.
+
+use std::time::Duration;
+
+use egress::{EgressError, Request};
+use hmac::{Hmac, KeyInit, Mac};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use http::{HeaderName, HeaderValue, Method};
+use kernel::{ProjectId, RunId};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::invoke::Ending;
+use crate::{InvokeRequest, Retrieved, Workflows};
+
+const VERSION: &str = "2025.07.14";
+/// How long the token of a post is good for, in seconds.
+const TOKEN_LIFE: i64 = 900;
+const NO_URL: &str = "Workflow revision has no runnable service URL.";
+
+/// One post: what runs, for whom, and where below the URL it goes.
+#[derive(Debug)]
+pub(crate) struct Post<'a> {
+    pub(crate) project: ProjectId,
+    pub(crate) run: RunId,
+    pub(crate) found: &'a Retrieved,
+    pub(crate) data: &'a Value,
+    pub(crate) request: &'a InvokeRequest,
+    pub(crate) below: &'static str,
+    pub(crate) limit: Duration,
+}
+
+impl Workflows {
+    pub(crate) async fn run_http(&self, post: Post<'_>) -> Ending {
+        let url = post
+            .data
+            .get("url")
+            .and_then(Value::as_str)
+            .and_then(|url| format!("{}{}", url.trim_end_matches('/'), post.below).parse().ok());
+        let Some(url) = url else { return Ending::failed(400, NO_URL) };
+        let body = json!({
+            "version": VERSION,
+            "references": post.found.references(),
+            "session_id": post.request.session_id,
+            "data": {"inputs": post.request.inputs, "parameters": post.data.get("parameters"), "revision": {"data": post.data}},
+            "meta": {"run_id": post.run},
+        })
+        .to_string();
+        let headers = self.headers(&post, &body);
+        let mut request = Request::new(Method::POST, url).timeout(post.limit).body(body);
+        request.headers = headers;
+        match self.0.egress.send(request).await {
+            Err(EgressError::Timeout { .. }) => Ending::failed(504, "The workflow's service did not answer in time."),
+            Err(error) => Ending::failed(424, format!("The workflow's service could not be reached: {error}")),
+            Ok(response) => read_reply(response.status.as_u16(), &response.body),
+        }
+    }
+
+    fn headers(&self, post: &Post<'_>, body: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in post.data.get("headers").and_then(Value::as_object).into_iter().flatten() {
+            if let (Ok(name), Some(Ok(value))) = (name.parse::<HeaderName>(), value.as_str().map(HeaderValue::from_str)) {
+                headers.insert(name, value);
+            }
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let now = self.0.clock.now().seconds();
+        let ours = [
+            ("x-toolyard-run-id", Some(post.run.to_string())),
+            ("x-toolyard-token", Some(self.run_token(post.project, post.run, now))),
+            ("x-toolyard-signature", Some(signature(&self.signing_secret(post.project), now, body))),
+            ("idempotency-key", post.request.idempotency_key.clone()),
+        ];
+        for (name, value) in ours {
+            if let Some(Ok(mut value)) = value.as_deref().map(HeaderValue::from_str) {
+                value.set_sensitive(true);
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        headers
+    }
+
+    /// A token that says which run this is. It opens nothing: the URL is the author's choice, and a key of the project is not for it.
+    fn run_token(&self, project: ProjectId, run: RunId, now: i64) -> String {
+        self.0.signer.sign(json!({"project_id": project, "run_id": run, "exp": now + TOKEN_LIFE}).to_string().as_bytes())
+    }
+
+    /// The secret with which a project's posts are signed; services that receive them know it.
+    pub fn signing_secret(&self, project: ProjectId) -> String {
+        let signed = self.0.signer.sign(format!("workflow-posts:{project}").as_bytes());
+        format!("whs_{}", signed.rsplit('.').next().unwrap_or_default())
+    }
+}
+
+/// `t=<seconds>,v1=<hex of HMAC-SHA256 over "t.body">`
+fn signature(secret: &str, now: i64, body: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+    mac.update(format!("{now}.{body}").as_bytes());
+    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("t={now},v1={hex}")
+}
+
+/// A service answers with the documented envelope, or with anything: then that is the output.
+fn read_reply(status: u16, body: &[u8]) -> Ending {
+    let reply: Value = serde_json::from_slice(body).unwrap_or_else(|_| json!(String::from_utf8_lossy(body)));
+    let said = reply.pointer("/status/code").and_then(Value::as_i64).unwrap_or(i64::from(status));
+    let message = reply.pointer("/status/message").and_then(Value::as_str).map(str::to_owned);
+    let is_success = |code: i64| (200..300).contains(&code);
+    if !is_success(said) || !is_success(i64::from(status)) {
+        let code = if is_success(said) { i64::from(status) } else { said };
+        // What the service said about our credentials or our pace is not about the caller's.
+        let code = if matches!(code, 401 | 403 | 429) || !(400..600).contains(&code) { 424 } else { code };
+        return Ending::failed(code, message.unwrap_or_else(|| format!("The workflow's service answered {status}.")));
+    }
+    let outputs = match reply.pointer("/data/outputs") {
+        Some(outputs) => outputs.clone(),
+        None if reply.get("status").is_some() && reply.get("data").is_some() => Value::Null,
+        None => reply,
+    };
+    Ending { code: said, message: message.unwrap_or_else(|| "Success".to_owned()), outputs: Some(outputs) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_read_as_they_come() {
+        for (status, body, code, outputs) in [
+            (200, json!({"status": {"code": 200}, "data": {"outputs": {"a": 1}}}), 200, Some(json!({"a": 1}))),
+            (200, json!({"status": {"code": 201}, "data": {}}), 201, Some(Value::Null)),
+            (200, json!({"anything": 1}), 200, Some(json!({"anything": 1}))),
+            (200, json!({"status": {"code": 500, "message": "no"}}), 500, None),
+            (200, json!({"status": {"code": 7}}), 424, None),
+            (302, json!({}), 424, None),
+            (403, json!({}), 424, None),
+            (422, json!({"status": {"code": 200}}), 422, None),
+        ] {
+            let ending = read_reply(status, body.to_string().as_bytes());
+            assert_eq!((ending.code, ending.outputs), (code, outputs), "{status} {body}");
+        }
+        assert_eq!(read_reply(200, b"plain").outputs, Some(json!("plain")));
+    }
+
+    #[test]
+    fn the_signature_is_over_time_and_body() {
+        let expected = "t=1700000000,v1=7b0ef0a2f1a5";
+        assert_eq!(signature("whs_x", 1_700_000_000, "{}").len(), expected.len() - 12 + 64);
+        assert_ne!(signature("whs_x", 1, "{}"), signature("whs_x", 2, "{}"));
+        assert_ne!(signature("whs_x", 1, "{}"), signature("whs_y", 1, "{}"));
+    }
+}

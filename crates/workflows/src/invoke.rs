@@ -1,0 +1,192 @@
+//! Running a revision: what it is, under which limits, and the record of it.
+
+use std::time::{Duration, Instant};
+
+use kernel::schema::Schema;
+use kernel::{RunId, Scope};
+use serde_json::{Map, Value};
+
+use crate::data::{self, Kind};
+use crate::http::Post;
+use crate::runs::Run;
+use crate::steps::{Frame, Steps};
+use crate::{References, Retrieved, WorkflowError, Workflows};
+
+/// How deep workflows may call workflows.
+pub const MAX_DEPTH: u32 = 8;
+/// How long a run may take, if nobody allows more.
+pub const RUN_LIMIT: Duration = Duration::from_mins(1);
+const CANCELLED: i64 = 499;
+
+/// What to run and with what.
+#[derive(Clone, Debug, Default)]
+pub struct InvokeRequest {
+    pub references: References,
+    /// The key of a deployment, if it is not the workflow's own.
+    pub key: Option<String>,
+    /// An object, or nothing.
+    pub inputs: Value,
+    pub session_id: Option<String>,
+    /// How many workflows called each other to get here.
+    pub depth: u32,
+    /// The same for every try of the same run.
+    pub idempotency_key: Option<String>,
+    /// Runs this instead of the data of the revision.
+    pub data: Option<Value>,
+    /// How long it may take; a minute if nothing is said.
+    pub limit: Option<Duration>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct InvokeReply {
+    pub run: RunId,
+    pub code: i64,
+    pub message: String,
+    pub outputs: Option<Value>,
+    pub references: Value,
+}
+
+impl InvokeReply {
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.code)
+    }
+}
+
+/// What a run came to, before it is recorded.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    pub(crate) outputs: Option<Value>,
+}
+
+impl Ending {
+    fn ok(outputs: Value) -> Self {
+        Self { code: 200, message: "Success".to_owned(), outputs: Some(outputs) }
+    }
+
+    pub(crate) fn failed(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), outputs: None }
+    }
+}
+
+/// Records a run also when its caller goes away in the middle.
+struct Recorder {
+    workflows: Workflows,
+    run: Option<Run>,
+    started: Instant,
+}
+
+impl Recorder {
+    async fn finish(mut self, ending: &Ending) -> Result<(), WorkflowError> {
+        if let Some(mut run) = self.run.take() {
+            run.code = ending.code;
+            run.message = Some(ending.message.clone());
+            run.outputs.clone_from(&ending.outputs);
+            run.duration = self.started.elapsed();
+            self.workflows.record(&run).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let (Some(mut run), Ok(runtime)) = (self.run.take(), tokio::runtime::Handle::try_current()) else { return };
+        run.duration = self.started.elapsed();
+        let workflows = self.workflows.clone();
+        runtime.spawn(async move {
+            if let Err(error) = workflows.record(&run).await {
+                tracing::error!(run = %run.id, %error, "a cancelled run could not be recorded");
+            }
+        });
+    }
+}
+
+impl Workflows {
+    /// Runs the revision that the references name. A run that fails is a reply; only what cannot be found is an error. Dropping the
+    /// future cancels the run.
+    pub async fn invoke(&self, scope: Scope, request: InvokeRequest) -> Result<InvokeReply, WorkflowError> {
+        let found = self.retrieve(scope, &request.references, request.key.as_deref()).await?;
+        let run = Run {
+            id: RunId::new(),
+            project: scope.project,
+            workflow: found.artifact.id,
+            revision: found.revision.id,
+            key: scope.key,
+            code: CANCELLED,
+            message: Some("The caller went away.".to_owned()),
+            inputs: request.inputs.clone(),
+            outputs: None,
+            duration: Duration::ZERO,
+            created_at: self.0.clock.now(),
+        };
+        let id = run.id;
+        let recorder = Recorder { workflows: self.clone(), run: Some(run), started: Instant::now() };
+        let ending = self.run_revision(scope, &found, &request, id).await;
+        recorder.finish(&ending).await?;
+        Ok(InvokeReply { run: id, code: ending.code, message: ending.message, outputs: ending.outputs, references: found.references() })
+    }
+
+    async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId) -> Ending {
+        let Some(stored) = request.data.as_ref().or(found.revision.data.as_ref()) else {
+            let (version, slug) = (found.revision.version, &found.artifact.slug);
+            return Ending::failed(400, format!("Revision {version} of '{slug}' has no data, so there is nothing to run."));
+        };
+        if request.depth >= MAX_DEPTH {
+            return Ending::failed(400, format!("Workflows call each other more than {MAX_DEPTH} deep."));
+        }
+        let data = match self.with_embeds(scope, stored.clone()).await {
+            Ok(data) => data,
+            Err(error) => return Ending::failed(400, error.to_string()),
+        };
+        if let Some(schema) = data::input_schema(&data)
+            && let Err(message) = check_inputs(schema, &request.inputs)
+        {
+            return Ending::failed(400, message);
+        }
+        let most = request.limit.unwrap_or(RUN_LIMIT);
+        let limit = data::time_limit(&data).map_or(most, |limit| limit.min(most));
+        let post = |below| Post { project: scope.project, run, found, data: &data, request, below, limit };
+        let work = async {
+            match data::kind(&data) {
+                Some(Kind::Echo) => Ending::ok(request.inputs.clone()),
+                Some(Kind::Steps) => self.run_steps(scope, &data, request).await,
+                Some(Kind::Http) => self.run_http(post("")).await,
+                Some(Kind::Service) => self.run_http(post("/invoke")).await,
+                None => Ending::failed(400, "Workflow revision has no runnable service URL."),
+            }
+        };
+        let late = |_| Ending::failed(504, format!("The run took longer than {} ms.", limit.as_millis()));
+        tokio::time::timeout(limit, work).await.unwrap_or_else(late)
+    }
+
+    async fn run_steps(&self, scope: Scope, data: &Value, request: &InvokeRequest) -> Ending {
+        let Some(caller) = self.0.caller.get() else { return Ending::failed(501, "Nobody makes the calls of steps here.") };
+        let steps = match Steps::parse(data) {
+            Ok(steps) => steps,
+            Err(error) => return Ending::failed(400, error),
+        };
+        let frame = Frame {
+            caller: caller.as_ref(),
+            scope,
+            inputs: &request.inputs,
+            depth: request.depth + 1,
+            idempotency_key: request.idempotency_key.as_deref(),
+        };
+        match steps.run(&frame).await {
+            Ok(outputs) => Ending::ok(outputs),
+            Err(error) => Ending::failed(424, error),
+        }
+    }
+}
+
+fn check_inputs(schema: &Value, inputs: &Value) -> Result<(), String> {
+    let compiled = Schema::compile(schema).map_err(|error| error.to_string())?;
+    let empty = Value::Object(Map::new());
+    compiled.check(if inputs.is_null() { &empty } else { inputs }).map_err(|violations| {
+        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        format!("Invalid inputs: {}", texts.join("; "))
+    })
+}

@@ -1,0 +1,59 @@
+//! Workflows and environments: artifact, variant and revision, deployment, embeds, and running a revision. It must never know what a tool
+//! is; a step that calls one goes through a port.
+
+mod commit;
+mod data;
+pub mod embed;
+mod embedded;
+mod environments;
+mod error;
+mod fetch;
+mod histories;
+mod http;
+mod invoke;
+mod model;
+mod reference;
+mod runs;
+mod steps;
+mod store;
+
+use std::sync::{Arc, OnceLock};
+
+use ::store::Db;
+use egress::Egress;
+use kernel::Clock;
+use kernel::signed::Signer;
+
+pub use commit::{Change, Committed, Delta, NewRevision};
+pub use environments::{DEFAULT_ENVIRONMENTS, Deploy};
+pub use error::WorkflowError;
+pub use fetch::{Retrieved, deployment_key};
+pub use invoke::{InvokeReply, InvokeRequest, MAX_DEPTH, RUN_LIMIT};
+pub use model::{Artifact, Edit, Family, NewArtifact, NewVariant, Query, Revision, Variant};
+pub use reference::{Reference, References};
+pub use runs::{Run, RunFilter, RunPage};
+pub use steps::{StepCall, StepCaller};
+
+/// The workflows and environments of a deployment.
+#[derive(Clone, Debug)]
+pub struct Workflows(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    db: Db,
+    clock: Clock,
+    egress: Egress,
+    signer: Signer,
+    caller: OnceLock<Arc<dyn StepCaller>>,
+}
+
+impl Workflows {
+    pub fn new(db: Db, clock: Clock, egress: Egress, signer: Signer) -> Self {
+        Self(Arc::new(Inner { db, clock, egress, signer, caller: OnceLock::new() }))
+    }
+
+    /// Names who makes the calls of steps; tools come after workflows in the house, so they are named later.
+    pub fn set_caller(&self, caller: Arc<dyn StepCaller>) {
+        let _ = self.0.caller.set(caller);
+    }
+}

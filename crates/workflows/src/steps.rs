@@ -1,0 +1,247 @@
+//! Steps: an ordered list of tool calls whose arguments are templates over the inputs and the results before them.
+
+use std::sync::LazyLock;
+
+use futures_util::future::BoxFuture;
+use kernel::Scope;
+use kernel::template::{Engine, Template};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
+const MAX_STEPS: usize = 50;
+
+/// One call of a step.
+#[derive(Clone, Debug)]
+pub struct StepCall {
+    pub scope: Scope,
+    /// The call ref.
+    pub name: String,
+    pub arguments: Map<String, Value>,
+    /// How many workflows called each other to get here.
+    pub depth: u32,
+    /// The same for every try of the same run.
+    pub idempotency_key: Option<String>,
+}
+
+/// Makes the calls of steps.
+pub trait StepCaller: Send + Sync + std::fmt::Debug {
+    /// Calls a tool by its ref; an error is what the tool or the way to it said.
+    fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, String>>;
+}
+
+/// What steps run under.
+#[derive(Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) caller: &'a dyn StepCaller,
+    pub(crate) scope: Scope,
+    pub(crate) inputs: &'a Value,
+    pub(crate) depth: u32,
+    pub(crate) idempotency_key: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepSpec {
+    name: String,
+    call: String,
+    #[serde(default)]
+    arguments: Value,
+    /// The step is left out unless this is true.
+    #[serde(default)]
+    when: Option<String>,
+    #[serde(default)]
+    on_error: OnError,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum OnError {
+    #[default]
+    Stop,
+    Continue,
+}
+
+/// Compiled steps.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    steps: Vec<Step>,
+    result: Option<Template>,
+}
+
+#[derive(Debug)]
+struct Step {
+    name: String,
+    call: String,
+    arguments: Template,
+    when: Option<Template>,
+    on_error: OnError,
+}
+
+impl Steps {
+    /// Reads and compiles; the error is for the author.
+    pub(crate) fn parse(data: &Value) -> Result<Self, String> {
+        let specs = data.get("steps").cloned().unwrap_or_else(|| json!([]));
+        let specs: Vec<StepSpec> = serde_json::from_value(specs).map_err(|error| format!("`data.steps`: {error}"))?;
+        if specs.is_empty() || specs.len() > MAX_STEPS {
+            return Err(format!("`data.steps` must hold 1 to {MAX_STEPS} steps"));
+        }
+        let mut steps: Vec<Step> = Vec::with_capacity(specs.len());
+        for (index, spec) in specs.into_iter().enumerate() {
+            let at = |error: &dyn std::fmt::Display| format!("`data.steps.{index}`: {error}");
+            let word = !spec.name.is_empty() && spec.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if !word || steps.iter().any(|known| known.name == spec.name) {
+                return Err(at(&format!("name `{}` must be a word of its own", spec.name)));
+            }
+            spec.call.parse::<kernel::CallRef>().map_err(|error| at(&error))?;
+            let arguments = if spec.arguments.is_null() { json!({}) } else { spec.arguments };
+            let when = spec.when.map(|when| ENGINE.compile(&json!(wrapped(&when)))).transpose().map_err(|error| at(&error))?;
+            let arguments = ENGINE.compile(&arguments).map_err(|error| at(&error))?;
+            steps.push(Step { name: spec.name, call: spec.call, arguments, when, on_error: spec.on_error });
+        }
+        let result =
+            data.get("result").map(|result| ENGINE.compile(result)).transpose().map_err(|error| format!("`data.result`: {error}"))?;
+        Ok(Self { steps, result })
+    }
+
+    /// Runs the steps in order. The error names the step that ended it.
+    pub(crate) async fn run(&self, frame: &Frame<'_>) -> Result<Value, String> {
+        let mut context = json!({"inputs": frame.inputs, "steps": {}});
+        let mut last = Value::Null;
+        for step in &self.steps {
+            let outcome = step.run(frame, &context).await.map_err(|error| format!("step `{}`: {error}", step.name))?;
+            context["steps"][&step.name] = match outcome {
+                Outcome::Skipped => json!({"skipped": true}),
+                Outcome::Failed(error) => json!({"ok": false, "error": error}),
+                Outcome::Done(result) => {
+                    last.clone_from(&result);
+                    json!({"ok": true, "result": result})
+                }
+            };
+        }
+        match &self.result {
+            Some(template) => Ok(template.render(&context).map_err(|error| format!("result: {error}"))?.unwrap_or(Value::Null)),
+            None => Ok(last),
+        }
+    }
+}
+
+/// What a step came to, when the run goes on.
+enum Outcome {
+    Skipped,
+    Done(Value),
+    Failed(String),
+}
+
+impl Step {
+    async fn run(&self, frame: &Frame<'_>, context: &Value) -> Result<Outcome, String> {
+        if let Some(when) = &self.when
+            && !is_true(when.render(context).map_err(|error| error.to_string())?.as_ref())
+        {
+            return Ok(Outcome::Skipped);
+        }
+        let arguments = match self.arguments.render(context).map_err(|error| error.to_string())? {
+            Some(Value::Object(arguments)) => arguments,
+            None => Map::new(),
+            Some(_) => return Err("the arguments are not an object".to_owned()),
+        };
+        let call = StepCall {
+            scope: frame.scope,
+            name: self.call.clone(),
+            arguments,
+            depth: frame.depth,
+            idempotency_key: frame.idempotency_key.map(|key| format!("{key}:{}", self.name)),
+        };
+        match frame.caller.call(call).await {
+            Ok(result) => Ok(Outcome::Done(result)),
+            Err(error) if self.on_error == OnError::Continue => Ok(Outcome::Failed(error)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A condition may be written with or without braces.
+fn wrapped(when: &str) -> String {
+    if when.contains("{{") { when.to_owned() } else { format!("{{{{ {when} }}}}") }
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !text.is_empty() && text != "false",
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(fields)) => !fields.is_empty(),
+        Some(Value::Bool(true)) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use kernel::{KeyId, PermissionSet, ProjectId};
+
+    use super::*;
+
+    /// Answers with the arguments, fails for refs that end in `bad`, and remembers what was called.
+    #[derive(Debug, Default)]
+    struct Echo(Mutex<Vec<(String, Option<String>)>>);
+
+    impl StepCaller for Echo {
+        fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, String>> {
+            self.0.lock().unwrap().push((call.name.clone(), call.idempotency_key));
+            let result = if call.name.ends_with("bad") { Err("it broke".to_owned()) } else { Ok(Value::Object(call.arguments)) };
+            Box::pin(async { result })
+        }
+    }
+
+    async fn run(data: Value, inputs: Value) -> (Result<Value, String>, Vec<(String, Option<String>)>) {
+        let caller = Echo::default();
+        let scope = Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default() };
+        let frame = Frame { caller: &caller, scope, inputs: &inputs, depth: 1, idempotency_key: Some("d1") };
+        let result = Steps::parse(&data).unwrap().run(&frame).await;
+        (result, caller.0.into_inner().unwrap())
+    }
+
+    #[tokio::test]
+    async fn steps_see_the_inputs_and_each_other() {
+        let data = json!({
+            "steps": [
+                {"name": "find", "call": "workflow.variant.find", "arguments": {"q": "{{ inputs.title }}", "n": "{{ inputs.n }}"}},
+                {"name": "never", "call": "workflow.variant.bad", "when": "inputs.n > 100"},
+                {"name": "try", "call": "workflow.variant.bad", "on_error": "continue"},
+                {"name": "say", "call": "workflow.variant.say", "when": "{{ not steps.try.ok }}", "arguments": {"text": "got {{ steps.find.result.n }}"}},
+            ],
+            "result": {"text": "{{ steps.say.result.text }}", "skipped": "{{ steps.never.skipped }}", "why": "{{ steps.try.error }}"},
+        });
+        let (result, called) = run(data, json!({"title": "t", "n": 7})).await;
+        assert_eq!(result.unwrap(), json!({"text": "got 7", "skipped": true, "why": "it broke"}));
+        let keys: Vec<&str> = called.iter().filter_map(|(_, key)| key.as_deref()).collect();
+        assert_eq!(keys, ["d1:find", "d1:try", "d1:say"]);
+    }
+
+    #[tokio::test]
+    async fn a_failing_step_ends_the_run_and_is_named() {
+        let data = json!({"steps": [{"name": "a", "call": "workflow.variant.bad"}, {"name": "b", "call": "workflow.variant.b"}]});
+        let (result, called) = run(data, json!({})).await;
+        assert_eq!((result.unwrap_err().as_str(), called.len()), ("step `a`: it broke", 1));
+    }
+
+    #[test]
+    fn broken_steps_are_told_apart() {
+        for (steps, part) in [
+            (json!("x"), "`data.steps`"),
+            (json!([{"name": "a"}]), "call"),
+            (json!([{"name": "a b", "call": "workflow.variant.x"}]), "must be a word of its own"),
+            (json!([{"name": "a", "call": "workflow.variant.x"}, {"name": "a", "call": "workflow.variant.x"}]), "`data.steps.1`"),
+            (json!([{"name": "a", "call": "nope"}]), "Invalid tool slug"),
+            (json!([{"name": "a", "call": "workflow.variant.x", "arguments": {"q": "{{ 1 + }}"}}]), "/q"),
+            (json!([{"name": "a", "call": "workflow.variant.x", "when": "1 +"}]), "`data.steps.0`"),
+            (json!([{"name": "a", "call": "workflow.variant.x", "retry": 1}]), "retry"),
+        ] {
+            let error = Steps::parse(&json!({"steps": steps})).unwrap_err();
+            assert!(error.contains(part), "{steps}: {error}");
+        }
+    }
+}

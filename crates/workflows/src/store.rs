@@ -1,0 +1,351 @@
+//! The queries over histories. Every one names the project and the family.
+
+use kernel::{ArtifactId, ProjectId, RevisionId, Timestamp, VariantId};
+use store::{Db, Row, StoreError, Tx, args};
+use uuid::Uuid;
+
+use crate::{Artifact, Family, Query, Revision, Variant};
+
+const DEFAULT_PAGE: i64 = 100;
+const MAX_PAGE: i64 = 1000;
+
+macro_rules! artifact_columns {
+    () => {
+        "project_id, id, slug, name, description, flags, tags, meta, is_guarded, created_at, updated_at, archived_at, created_by_id"
+    };
+}
+
+macro_rules! variant_columns {
+    () => {
+        "project_id, id, artifact_id, slug, name, description, created_at, updated_at, archived_at, created_by_id"
+    };
+}
+
+macro_rules! revision_columns {
+    () => {
+        "project_id, id, artifact_id, variant_id, slug, version, data, message, created_at, archived_at, created_by_id"
+    };
+}
+
+fn artifact(row: &Row) -> Result<Artifact, StoreError> {
+    Ok(Artifact {
+        id: row.get("id")?,
+        project: row.get("project_id")?,
+        slug: row.get("slug")?,
+        name: row.get("name")?,
+        description: row.get("description")?,
+        flags: row.get("flags")?,
+        tags: row.get("tags")?,
+        meta: row.get("meta")?,
+        is_guarded: row.get("is_guarded")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+        archived_at: row.get("archived_at")?,
+        created_by: row.get("created_by_id")?,
+    })
+}
+
+fn variant(row: &Row) -> Result<Variant, StoreError> {
+    Ok(Variant {
+        id: row.get("id")?,
+        project: row.get("project_id")?,
+        artifact: row.get("artifact_id")?,
+        slug: row.get("slug")?,
+        name: row.get("name")?,
+        description: row.get("description")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+        archived_at: row.get("archived_at")?,
+        created_by: row.get("created_by_id")?,
+    })
+}
+
+fn revision(row: &Row) -> Result<Revision, StoreError> {
+    Ok(Revision {
+        id: row.get("id")?,
+        project: row.get("project_id")?,
+        artifact: row.get("artifact_id")?,
+        variant: row.get("variant_id")?,
+        slug: row.get("slug")?,
+        version: row.get("version")?,
+        data: row.get("data")?,
+        message: row.get("message")?,
+        created_at: row.get("created_at")?,
+        archived_at: row.get("archived_at")?,
+        created_by: row.get("created_by_id")?,
+    })
+}
+
+pub(crate) async fn insert_artifact(tx: &mut Tx, family: Family, new: &Artifact) -> Result<(), StoreError> {
+    let sql = "insert into artifacts (project_id, id, family, slug, name, description, flags, tags, meta, is_guarded, created_at, updated_at, \
+               created_by_id) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    let args = args![
+        new.project,
+        new.id,
+        family.name(),
+        new.slug.as_str(),
+        new.name.as_deref(),
+        new.description.as_deref(),
+        new.flags.as_ref(),
+        new.tags.as_ref(),
+        new.meta.as_ref(),
+        new.is_guarded,
+        new.created_at,
+        new.updated_at,
+        new.created_by
+    ];
+    tx.execute(sql, args).await.map(|_| ())
+}
+
+pub(crate) async fn insert_variant(tx: &mut Tx, family: Family, new: &Variant) -> Result<(), StoreError> {
+    let sql = "insert into variants (project_id, id, artifact_id, family, slug, name, description, created_at, updated_at, created_by_id) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let args = args![
+        new.project,
+        new.id,
+        new.artifact,
+        family.name(),
+        new.slug.as_str(),
+        new.name.as_deref(),
+        new.description.as_deref(),
+        new.created_at,
+        new.updated_at,
+        new.created_by
+    ];
+    tx.execute(sql, args).await.map(|_| ())
+}
+
+pub(crate) async fn insert_revision(tx: &mut Tx, family: Family, new: &Revision) -> Result<(), StoreError> {
+    let sql = "insert into revisions (project_id, id, artifact_id, variant_id, family, slug, version, data, message, created_at, created_by_id) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let args = args![
+        new.project,
+        new.id,
+        new.artifact,
+        new.variant,
+        family.name(),
+        new.slug.as_str(),
+        new.version,
+        new.data.as_ref(),
+        new.message.as_deref(),
+        new.created_at,
+        new.created_by
+    ];
+    tx.execute(sql, args).await.map(|_| ())
+}
+
+pub(crate) async fn artifact_by(
+    db: &Db,
+    project: ProjectId,
+    family: Family,
+    id: Option<Uuid>,
+    slug: Option<&str>,
+) -> Result<Option<Artifact>, StoreError> {
+    let sql = concat!(
+        "select ",
+        artifact_columns!(),
+        " from artifacts where project_id = $1 and family = $2 and ($3 is null or id = $3) and ($4 is null or slug = $4) limit 1"
+    );
+    db.optional(sql, args![project, family.name(), id, slug]).await?.as_ref().map(artifact).transpose()
+}
+
+pub(crate) async fn variant_by(
+    db: &Db,
+    project: ProjectId,
+    family: Family,
+    id: Option<Uuid>,
+    slug: Option<&str>,
+) -> Result<Option<Variant>, StoreError> {
+    let sql = concat!(
+        "select ",
+        variant_columns!(),
+        " from variants where project_id = $1 and family = $2 and ($3 is null or id = $3) and ($4 is null or slug = $4) limit 1"
+    );
+    db.optional(sql, args![project, family.name(), id, slug]).await?.as_ref().map(variant).transpose()
+}
+
+/// The default variant of an artifact: its oldest.
+pub(crate) async fn default_variant(db: &Db, project: ProjectId, artifact: ArtifactId) -> Result<Option<Variant>, StoreError> {
+    let sql = concat!(
+        "select ",
+        variant_columns!(),
+        " from variants where project_id = $1 and artifact_id = $2 and archived_at is null order by created_at, id limit 1"
+    );
+    db.optional(sql, args![project, artifact]).await?.as_ref().map(variant).transpose()
+}
+
+pub(crate) async fn revision_by(
+    db: &Db,
+    project: ProjectId,
+    family: Family,
+    id: Option<Uuid>,
+    slug: Option<&str>,
+) -> Result<Option<Revision>, StoreError> {
+    let sql = concat!(
+        "select ",
+        revision_columns!(),
+        " from revisions where project_id = $1 and family = $2 and ($3 is null or id = $3) and ($4 is null or slug = $4) order by version desc limit 1"
+    );
+    db.optional(sql, args![project, family.name(), id, slug]).await?.as_ref().map(revision).transpose()
+}
+
+/// A variant's revision of one version, or its newest.
+pub(crate) async fn revision_of(
+    db: &Db,
+    project: ProjectId,
+    variant: VariantId,
+    version: Option<i64>,
+) -> Result<Option<Revision>, StoreError> {
+    let sql = concat!(
+        "select ",
+        revision_columns!(),
+        " from revisions where project_id = $1 and variant_id = $2 and ($3 is null or version = $3) and archived_at is null order by version desc limit 1"
+    );
+    db.optional(sql, args![project, variant, version]).await?.as_ref().map(revision).transpose()
+}
+
+/// The newest revision, with the variant's row held so that two commits cannot take the same version.
+pub(crate) async fn head_for_commit(
+    tx: &mut Tx,
+    project: ProjectId,
+    variant: VariantId,
+    now: Timestamp,
+) -> Result<Option<Revision>, StoreError> {
+    tx.execute("update variants set updated_at = $3 where project_id = $1 and id = $2", args![project, variant, now]).await?;
+    let sql =
+        concat!("select ", revision_columns!(), " from revisions where project_id = $1 and variant_id = $2 order by version desc limit 1");
+    tx.optional(sql, args![project, variant]).await?.as_ref().map(revision).transpose()
+}
+
+/// A page of artifacts, newest first.
+pub(crate) async fn artifacts(db: &Db, project: ProjectId, family: Family, query: &Query) -> Result<Vec<Artifact>, StoreError> {
+    let sql = concat!(
+        "select ",
+        artifact_columns!(),
+        " from artifacts where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3 or lower(name) like $3) \
+         and ($4 or archived_at is null) and ($5 is null or id < $5) and ($6 is null or slug = $6) order by id desc limit $7"
+    );
+    let args = args![project, family.name(), pattern(query), query.include_archived, query.next, query.slug.as_deref(), limit(query)];
+    db.all(sql, args).await?.iter().map(artifact).collect()
+}
+
+pub(crate) async fn variants(db: &Db, project: ProjectId, family: Family, query: &Query) -> Result<Vec<Variant>, StoreError> {
+    let sql = concat!(
+        "select ",
+        variant_columns!(),
+        " from variants where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3 or lower(name) like $3) \
+         and ($4 or archived_at is null) and ($5 is null or artifact_id = $5) and ($6 is null or id < $6) and ($7 is null or slug = $7) order by id desc limit $8"
+    );
+    let args = args![
+        project,
+        family.name(),
+        pattern(query),
+        query.include_archived,
+        query.artifact,
+        query.next,
+        query.slug.as_deref(),
+        limit(query)
+    ];
+    db.all(sql, args).await?.iter().map(variant).collect()
+}
+
+pub(crate) async fn revisions(db: &Db, project: ProjectId, family: Family, query: &Query) -> Result<Vec<Revision>, StoreError> {
+    let sql = concat!(
+        "select ",
+        revision_columns!(),
+        " from revisions where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3) and ($4 or archived_at is null) \
+         and ($5 is null or artifact_id = $5) and ($6 is null or variant_id = $6) and ($7 is null or id < $7) and ($8 is null or slug = $8) order by id desc limit $9"
+    );
+    let args = args![
+        project,
+        family.name(),
+        pattern(query),
+        query.include_archived,
+        query.artifact,
+        query.variant,
+        query.next,
+        query.slug.as_deref(),
+        limit(query)
+    ];
+    db.all(sql, args).await?.iter().map(revision).collect()
+}
+
+/// Changes the words of an artifact; what is not given stays.
+pub(crate) async fn update_artifact(db: &Db, changed: &Artifact, family: Family, now: Timestamp) -> Result<Option<Artifact>, StoreError> {
+    let sql = concat!(
+        "update artifacts set name = $4, description = $5, flags = $6, tags = $7, meta = $8, updated_at = $9 \
+         where project_id = $1 and family = $2 and id = $3 returning ",
+        artifact_columns!()
+    );
+    let args = args![
+        changed.project,
+        family.name(),
+        changed.id,
+        changed.name.as_deref(),
+        changed.description.as_deref(),
+        changed.flags.as_ref(),
+        changed.tags.as_ref(),
+        changed.meta.as_ref(),
+        now
+    ];
+    db.returning(sql, args).await?.as_ref().map(artifact).transpose()
+}
+
+pub(crate) async fn guard_artifact(
+    db: &Db,
+    project: ProjectId,
+    family: Family,
+    id: ArtifactId,
+    guarded: bool,
+    now: Timestamp,
+) -> Result<Option<Artifact>, StoreError> {
+    let sql = concat!(
+        "update artifacts set is_guarded = $4, updated_at = $5 where project_id = $1 and family = $2 and id = $3 returning ",
+        artifact_columns!()
+    );
+    db.returning(sql, args![project, family.name(), id, guarded, now]).await?.as_ref().map(artifact).transpose()
+}
+
+pub(crate) async fn archive_artifact(
+    db: &Db,
+    project: ProjectId,
+    family: Family,
+    id: ArtifactId,
+    at: Option<Timestamp>,
+) -> Result<Option<Artifact>, StoreError> {
+    let sql =
+        concat!("update artifacts set archived_at = $4 where project_id = $1 and family = $2 and id = $3 returning ", artifact_columns!());
+    db.returning(sql, args![project, family.name(), id, at]).await?.as_ref().map(artifact).transpose()
+}
+
+pub(crate) async fn archive_variant(
+    db: &Db,
+    project: ProjectId,
+    family: Family,
+    id: VariantId,
+    at: Option<Timestamp>,
+) -> Result<Option<Variant>, StoreError> {
+    let sql =
+        concat!("update variants set archived_at = $4 where project_id = $1 and family = $2 and id = $3 returning ", variant_columns!());
+    db.returning(sql, args![project, family.name(), id, at]).await?.as_ref().map(variant).transpose()
+}
+
+pub(crate) async fn archive_revision(
+    db: &Db,
+    project: ProjectId,
+    family: Family,
+    id: RevisionId,
+    at: Option<Timestamp>,
+) -> Result<Option<Revision>, StoreError> {
+    let sql =
+        concat!("update revisions set archived_at = $4 where project_id = $1 and family = $2 and id = $3 returning ", revision_columns!());
+    db.returning(sql, args![project, family.name(), id, at]).await?.as_ref().map(revision).transpose()
+}
+
+fn pattern(query: &Query) -> Option<String> {
+    query.text.as_ref().map(|text| format!("%{}%", text.to_lowercase().replace(['%', '_'], "")))
+}
+
+fn limit(query: &Query) -> i64 {
+    query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE)
+}
