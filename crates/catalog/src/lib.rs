@@ -6,6 +6,7 @@ mod browse;
 mod error;
 pub mod fill;
 mod model;
+mod rank;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use kernel::ProjectId;
 pub use browse::{Page, PageQuery};
 pub use error::CatalogError;
 pub use model::{Action, Category, Draft, Event, Integration, Provider, RateLimit};
+pub use rank::Ranked;
 
 /// Where a provider's integrations come from. What is listed is in memory; a source that mirrors something remote keeps its own copy fresh.
 pub trait Source: Send + Sync + std::fmt::Debug {

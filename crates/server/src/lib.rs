@@ -53,14 +53,10 @@ pub struct Options {
     pub request_timeout: Duration,
     /// Origins that browsers may call from; empty means none.
     pub cors_origins: Vec<String>,
+    /// Where runners take the calls of resolved tools.
+    pub callback: url::Url,
     /// The origin of the web application that opens connect windows; it is told how they ended.
     pub web_origin: Option<String>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { body_limit: 1 << 20, request_timeout: Duration::from_mins(1), cors_origins: Vec::new(), web_origin: None }
-    }
 }
 
 impl App {

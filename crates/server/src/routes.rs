@@ -67,7 +67,15 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::oauth_apps::set, tools::oauth_apps::list))
         .routes(routes!(tools::oauth_apps::delete))
         .routes(routes!(tools::resolve::resolve))
+        .routes(routes!(tools::resolve::specs))
         .routes(routes!(tools::resolve::schema))
+        .routes(routes!(tools::discover::tools))
+        .routes(routes!(tools::discover::events))
+        .routes(routes!(tools::ops::list))
+        .routes(routes!(tools::ops::call))
+        .routes(routes!(tools::approvals::list))
+        .routes(routes!(tools::approvals::fetch, tools::approvals::decide))
+        .routes(routes!(tools::approvals::policy, tools::approvals::set_policy))
         .routes(routes!(tools::call::call))
         .routes(routes!(tools::calls::list))
         .routes(routes!(triggers::catalog::providers))
@@ -96,9 +104,11 @@ pub type Service = MapRequest<Router, fn(Request) -> Request>;
 /// The whole edge as one service.
 pub fn service(app: App) -> Service {
     let (router, _) = table().split_for_parts();
+    let router = router.fallback(watch::not_found).method_not_allowed_fallback(watch::wrong_method);
+    // Ops are requests to our own routes; they are answered without a socket and without the layers below.
+    let inside = tools::ops::Inside(router.clone().with_state(app.clone()));
     let mut router = router
-        .fallback(watch::not_found)
-        .method_not_allowed_fallback(watch::wrong_method)
+        .layer(axum::Extension(inside))
         .layer(axum::middleware::from_fn_with_state(app.clone(), watch::watch))
         .layer(CompressionLayer::new());
     if !app.options.cors_origins.is_empty() {

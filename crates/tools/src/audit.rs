@@ -139,6 +139,14 @@ impl Audit {
         }
     }
 
+    /// Hands a call to the writer without waiting, for calls that are dropped in the middle.
+    pub(crate) fn record_now(&self, record: CallRecord) {
+        let id = record.id;
+        if self.0.try_send(Entry::Record(Box::new(record))).is_err() {
+            tracing::error!(call = %id, "a call could not be recorded: the writer is behind or gone");
+        }
+    }
+
     /// Waits until everything recorded so far is written.
     pub(crate) async fn settled(&self) {
         let (done, written) = oneshot::channel();

@@ -6,24 +6,34 @@ use std::time::{Duration, Instant};
 use catalog::{Action, Integration};
 use connections::{Connection, Usable};
 use egress::EgressError;
+use kernel::call_ref::CallRefError;
 use kernel::{CallId, CallRef, ConnectionId, Scope, Timestamp};
 use serde_json::{Map, Value};
 use tracing::Instrument;
+use workflows::{InvokeRequest, References};
 
 use crate::idempotency::Seen;
-use crate::{CallError, CallRecord, Invocation, Outcome, RunError, ToolResult, Tools};
+use crate::permission::{Permission, ToolFacts};
+use crate::policy::Unsaid;
+use crate::{Audit, CallError, CallRecord, Invocation, Outcome, RunError, ToolResult, Tools};
 
 /// As much of a name as is recorded.
 const MAX_NAME: usize = 300;
 
 /// A call as it comes in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CallRequest {
     /// The call ref.
     pub name: String,
     /// An object, or a string that holds one.
     pub arguments: Value,
     pub idempotency_key: Option<String>,
+    /// The caller's own word on this tool; it can only be stricter than the project's.
+    pub permission: Option<Permission>,
+    /// How many workflows called each other to get here.
+    pub depth: u32,
+    /// Whether the caller is itself a test run.
+    pub in_test: bool,
 }
 
 /// A call that came to a result.
@@ -32,6 +42,19 @@ pub struct CallReply {
     pub id: CallId,
     pub at: Timestamp,
     pub result: ToolResult,
+    /// Whether an integration answered; its results travel in an envelope.
+    pub is_gateway: bool,
+}
+
+/// A call on its way: parsed, and bound to who makes it.
+pub(crate) struct Call {
+    pub(crate) scope: Scope,
+    pub(crate) target: CallRef,
+    pub(crate) arguments: Map<String, Value>,
+    pub(crate) permission: Option<Permission>,
+    pub(crate) depth: u32,
+    pub(crate) in_test: bool,
+    pub(crate) idempotency_key: Option<String>,
 }
 
 /// An action with the connection it is called through.
@@ -41,57 +64,94 @@ struct Target {
     connection: Connection,
 }
 
-impl Tools {
-    /// Calls a tool. Once it has begun it runs to its end, and every call is recorded, even if the caller goes away.
-    pub async fn call(&self, scope: Scope, request: CallRequest) -> Result<CallReply, CallError> {
-        let tools = self.clone();
-        let work = async move { tools.recorded(scope, request).await };
-        self.tasks.spawn(work.in_current_span()).await.unwrap_or_else(|error| Err(CallError::Interrupted(error.to_string())))
+/// The row of a call under way; it is written also when the caller goes away in the middle.
+pub(crate) struct Recording {
+    id: CallId,
+    audit: Audit,
+    record: Option<CallRecord>,
+    started: Instant,
+}
+
+impl Recording {
+    pub(crate) fn id(&self) -> CallId {
+        self.id
     }
 
-    async fn recorded(&self, scope: Scope, request: CallRequest) -> Result<CallReply, CallError> {
-        let id = CallId::new();
-        let started = Instant::now();
-        let mut record = CallRecord {
-            id,
-            project: scope.project,
-            key: scope.key,
-            user: scope.user,
-            call_ref: request.name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect(),
-            connection: None,
-            outcome: Outcome::Failed,
-            message: None,
-            duration: Duration::ZERO,
-            created_at: self.clock.now(),
-        };
-        let reply = self.once(scope, request, id, &mut record.connection).await;
-        (record.outcome, record.message) = match &reply {
+    pub(crate) async fn finish(mut self, reply: &Result<CallReply, CallError>, connection: Option<ConnectionId>) {
+        let (outcome, message) = match reply {
             Ok(CallReply { result: ToolResult { error: None, .. }, id: first, .. }) => {
-                (Outcome::Ok, (*first != id).then(|| format!("repeats {first}")))
+                (Outcome::Ok, (*first != self.id).then(|| format!("repeats {first}")))
             }
             Ok(CallReply { result: ToolResult { error, .. }, .. }) => (Outcome::Error, error.clone()),
             Err(error) => (Outcome::Failed, Some(error.to_string())),
         };
-        record.duration = started.elapsed();
-        self.audit.record(record).await;
+        if let Some(record) = self.record.take() {
+            let record = CallRecord { outcome, message, connection, duration: self.started.elapsed(), ..record };
+            self.audit.record(record).await;
+        }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            self.audit.record_now(CallRecord { duration: self.started.elapsed(), ..record });
+        }
+    }
+}
+
+impl Tools {
+    /// Calls a tool; every call is recorded. What an integration or the platform has begun runs to its end, even if the caller goes away.
+    /// A workflow ends with its caller: dropping the future cancels it.
+    pub async fn call(&self, scope: Scope, request: CallRequest) -> Result<CallReply, CallError> {
+        let target = request.name.parse::<CallRef>();
+        let tools = self.clone();
+        if matches!(target, Ok(CallRef::Variant { .. } | CallRef::Environment { .. })) {
+            return Box::pin(tools.recorded(scope, target, request)).await;
+        }
+        let work = async move { tools.recorded(scope, target, request).await };
+        self.tasks.spawn(work.in_current_span()).await.unwrap_or_else(|error| Err(CallError::Interrupted(error.to_string())))
+    }
+
+    async fn recorded(&self, scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<CallReply, CallError> {
+        let recording = self.recording(scope, &request.name);
+        let mut used = None;
+        let reply = match read(scope, target, request) {
+            Ok(call) => self.once(&call, recording.id, &mut used).await,
+            Err(error) => Err(error),
+        };
+        recording.finish(&reply, used).await;
         reply
     }
 
-    /// Runs the call, or hands back what the first call under the same key came to.
-    async fn once(&self, scope: Scope, request: CallRequest, id: CallId, used: &mut Option<ConnectionId>) -> Result<CallReply, CallError> {
-        let call_ref: CallRef = request.name.parse()?;
-        let arguments = read_arguments(request.arguments)?;
-        let reservation = match &request.idempotency_key {
-            None => None,
-            Some(key) => {
-                match self.reserve(scope.project, scope.key, key, id, &call_ref.to_string(), &Value::Object(arguments.clone())).await? {
-                    Seen::Done(reply) => return Ok(reply),
-                    Seen::First(reservation) => Some(reservation),
-                }
-            }
+    pub(crate) fn recording(&self, scope: Scope, name: &str) -> Recording {
+        let id = CallId::new();
+        let record = CallRecord {
+            id,
+            project: scope.project,
+            key: scope.key,
+            user: scope.user,
+            call_ref: name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect(),
+            connection: None,
+            outcome: Outcome::Failed,
+            message: Some("the caller went away".to_owned()),
+            duration: Duration::ZERO,
+            created_at: self.clock.now(),
         };
-        let result = self.dispatch(scope, &call_ref, &arguments, used).await;
-        let reply = result.map(|result| CallReply { id, at: self.clock.now(), result });
+        Recording { id, audit: self.audit.clone(), record: Some(record), started: Instant::now() }
+    }
+
+    /// Runs the call, or hands back what the first call under the same key came to.
+    async fn once(&self, call: &Call, id: CallId, used: &mut Option<ConnectionId>) -> Result<CallReply, CallError> {
+        let reservation = match &call.idempotency_key {
+            None => None,
+            Some(key) => match self.reserve(call, key, id).await? {
+                Seen::Done(reply) => return Ok(reply),
+                Seen::First(reservation) => Some(reservation),
+            },
+        };
+        let result = self.dispatch(call, used).await;
+        let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: call.is_gateway() });
         if let Some(reservation) = reservation
             && !reply.as_ref().is_err_and(CallError::is_uncertain)
             && let Err(error) = self.settle(reservation, reply.as_ref().ok()).await
@@ -101,22 +161,40 @@ impl Tools {
         reply
     }
 
-    async fn dispatch(
-        &self,
-        scope: Scope,
-        call_ref: &CallRef,
-        arguments: &Map<String, Value>,
-        used: &mut Option<ConnectionId>,
-    ) -> Result<ToolResult, CallError> {
-        match call_ref {
-            CallRef::Reserved { .. } => Err(CallError::UnknownReserved(call_ref.to_string())),
-            CallRef::Variant { .. } | CallRef::Environment { .. } => Err(CallError::NoWorkflows),
+    async fn dispatch(&self, call: &Call, used: &mut Option<ConnectionId>) -> Result<ToolResult, CallError> {
+        match &call.target {
+            CallRef::Reserved { op } => self.reserved(call, op).await,
+            CallRef::Variant { slug, version } => self.run_workflow(call, References::workflow(slug, version.as_deref())).await,
+            CallRef::Environment { environment, slug } => self.run_workflow(call, References::deployed(environment, slug)).await,
             CallRef::Gateway { provider, integration, action, connection } => {
-                let target = self.target(scope, provider, integration, action, connection).await?;
+                let target = self.target(call.scope, provider, integration, action, connection).await?;
                 *used = Some(target.connection.id);
-                self.run(&target, arguments).await
+                target.connection.require_usable()?;
+                check(&target.action, &call.arguments)?;
+                let name = call.target.to_string();
+                let facts = ToolFacts { name: &name, read_only: Some(target.action.read_only), ..ToolFacts::default() };
+                self.permit(call.scope, &facts, &call.arguments, call.permission, Unsaid::Run).await?;
+                self.run(&target, &call.arguments).await
             }
         }
+    }
+
+    async fn run_workflow(&self, call: &Call, references: References) -> Result<ToolResult, CallError> {
+        // What is not there needs nobody's word.
+        self.workflows.retrieve(call.scope, &references, None).await?;
+        let name = call.target.to_string();
+        let facts = ToolFacts { name: &name, ..ToolFacts::default() };
+        self.permit(call.scope, &facts, &call.arguments, call.permission, Unsaid::Run).await?;
+        let request = InvokeRequest {
+            references,
+            inputs: Value::Object(call.arguments.clone()),
+            depth: call.depth,
+            idempotency_key: call.idempotency_key.clone(),
+            ..InvokeRequest::default()
+        };
+        let reply = self.workflows.invoke(call.scope, request).await?;
+        let error = (!reply.is_success()).then_some(reply.message);
+        Ok(ToolResult { data: reply.outputs.unwrap_or(Value::Null), error })
     }
 
     async fn target(&self, scope: Scope, provider: &str, integration: &str, action: &str, slug: &str) -> Result<Target, CallError> {
@@ -129,9 +207,7 @@ impl Tools {
     }
 
     async fn run(&self, target: &Target, arguments: &Map<String, Value>) -> Result<ToolResult, CallError> {
-        let Target { integration, action, connection } = target;
-        connection.require_usable()?;
-        check(action, arguments)?;
+        let Target { integration, connection, .. } = target;
         let usable = self.connections.usable(connection, integration).await?;
         match self.attempt(target, arguments, &usable).await {
             Err(RunError::Unauthorized(reason)) => {
@@ -151,6 +227,17 @@ impl Tools {
         };
         runner.run(Invocation { integration, action, arguments, connection: connection.id, usable }).await
     }
+}
+
+impl Call {
+    pub(crate) fn is_gateway(&self) -> bool {
+        matches!(self.target, CallRef::Gateway { .. })
+    }
+}
+
+pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<Call, CallError> {
+    let CallRequest { arguments, idempotency_key, permission, depth, in_test, .. } = request;
+    Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, in_test, idempotency_key })
 }
 
 /// Arguments are an object, or a string that holds one. Nothing else runs.

@@ -4,6 +4,8 @@ use connections::ConnectionError;
 use kernel::call_ref::CallRefError;
 use store::StoreError;
 
+use crate::Approval;
+
 /// A call that did not come to a result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -11,8 +13,22 @@ pub enum CallError {
     Ref(#[from] CallRefError),
     #[error("Unknown reserved Agenta tool handler: {0}")]
     UnknownReserved(String),
-    #[error("Workflow tools are not enabled on this deployment.")]
-    NoWorkflows,
+    #[error("{0}")]
+    UnknownOp(String),
+    #[error(transparent)]
+    Workflow(#[from] workflows::WorkflowError),
+    /// The key may call tools, but not what this one does.
+    #[error("This key lacks `{0}`, which this tool needs.")]
+    Forbidden(kernel::Permission),
+    #[error("{0}")]
+    Denied(String),
+    /// The call waits for a person's word.
+    #[error("The call of `{}` waits for approval {}.", .0.call_ref, .0.id)]
+    Waiting(Box<Approval>),
+    #[error("Approval not found")]
+    ApprovalNotFound,
+    #[error("This approval is {0} already.")]
+    Decided(&'static str),
     #[error("{0}")]
     Arguments(String),
     #[error("{0}")]

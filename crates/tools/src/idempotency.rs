@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kernel::{CallId, KeyId, ProjectId};
+use kernel::{CallId, ProjectId};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use store::{StoreError, args};
 
+use crate::call::Call;
 use crate::{CallError, CallReply, ToolResult, Tools};
 
 const KEPT_FOR: Duration = Duration::from_hours(24);
@@ -31,30 +32,23 @@ pub(crate) enum Seen {
 }
 
 impl Tools {
-    pub(crate) async fn reserve(
-        &self,
-        project: ProjectId,
-        caller: KeyId,
-        key: &str,
-        call: CallId,
-        call_ref: &str,
-        arguments: &Value,
-    ) -> Result<Seen, CallError> {
+    pub(crate) async fn reserve(&self, call: &Call, key: &str, id: CallId) -> Result<Seen, CallError> {
         if key.is_empty() || key.len() > MAX_KEY {
             return Err(CallError::Arguments(format!("Idempotency-Key must have 1 to {MAX_KEY} characters")));
         }
         // Two keys of one project do not share results: each sees only what it called itself.
-        let name = format!("{caller}:{key}");
-        let print = fingerprint(call_ref, arguments);
+        let project = call.scope.project;
+        let name = format!("{}:{key}", call.scope.key);
+        let print = fingerprint(&call.target.to_string(), &Value::Object(call.arguments.clone()));
         let now = self.clock.now();
         let mut tx = self.db.begin().await?;
         tx.execute("delete from tool_idempotency where project_id = $1 and created_at < $2", args![project, now.minus(KEPT_FOR)]).await?;
         let sql = "insert into tool_idempotency (project_id, name, fingerprint, call_id, created_at) values ($1, $2, $3, $4, $5) \
                    on conflict (project_id, name) do nothing";
-        let first = tx.execute(sql, args![project, name.as_str(), print.as_slice(), call, now]).await? == 1;
+        let first = tx.execute(sql, args![project, name.as_str(), print.as_slice(), id, now]).await? == 1;
         if first {
             tx.commit().await?;
-            return Ok(Seen::First(Reservation { project, name, call }));
+            return Ok(Seen::First(Reservation { project, name, call: id }));
         }
         let sql = "select fingerprint, call_id, reply from tool_idempotency where project_id = $1 and name = $2";
         let row = tx.optional(sql, args![project, name.as_str()]).await?;
@@ -66,7 +60,7 @@ impl Tools {
             return Err(CallError::KeyReused("This Idempotency-Key was used with another call.".to_owned()));
         }
         match row.get::<Option<Value>>("reply")? {
-            Some(reply) => Ok(Seen::Done(read(row.get("call_id")?, &reply))),
+            Some(reply) => Ok(Seen::Done(read(call, row.get("call_id")?, &reply))),
             None => Err(CallError::InProgress(
                 "The first call with this Idempotency-Key has not ended, or its outcome is not known. It is not run again.".to_owned(),
             )),
@@ -95,13 +89,13 @@ impl Tools {
     }
 }
 
-fn read(id: CallId, reply: &Value) -> CallReply {
+fn read(call: &Call, id: CallId, reply: &Value) -> CallReply {
     let error = reply["error"].as_str().map(str::to_owned);
     let at = kernel::Timestamp::from_micros(reply["at"].as_i64().unwrap_or_default());
-    CallReply { id, at, result: ToolResult { data: reply["data"].clone(), error } }
+    CallReply { id, at, result: ToolResult { data: reply["data"].clone(), error }, is_gateway: call.is_gateway() }
 }
 
-fn fingerprint(call_ref: &str, arguments: &Value) -> Vec<u8> {
+pub(crate) fn fingerprint(call_ref: &str, arguments: &Value) -> Vec<u8> {
     Sha256::new().chain_update(call_ref).chain_update([0]).chain_update(sorted(arguments).to_string()).finalize().to_vec()
 }
 

@@ -1,15 +1,23 @@
 //! Calling tools: refs to targets, permissions, arguments, dispatch, the audit trail. It must never know HTTP or how a provider is
 //! reached; that is the runner's business.
 
+mod approvals;
 mod audit;
 mod call;
 pub mod config;
+mod discover;
 mod error;
 pub mod format;
 mod idempotency;
+pub mod ops;
 pub mod permission;
+mod platform;
+mod policy;
 mod port;
+mod reserved;
 mod resolve;
+mod specs;
+mod steps;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,12 +27,17 @@ use connections::Connections;
 use kernel::Clock;
 use store::Db;
 use tokio_util::task::TaskTracker;
+use workflows::Workflows;
 
+pub use approvals::{Approval, ApprovalFilter, ApprovalPage, ApprovalStatus};
 pub use audit::{Audit, CallFilter, CallPage, CallRecord, Outcome};
 pub use call::{CallReply, CallRequest};
+pub use discover::{Discover, Discovered};
 pub use error::CallError;
+pub use platform::{OpRequest, OwnRoutes};
 pub use port::{Invocation, RunError, Runner, ToolResult};
 pub use resolve::{Definitions, ResolveError, Resolved, ResolvedTool};
+pub use specs::{SpecSet, ToolCallback, ToolSpec};
 
 /// The tools of a deployment.
 #[derive(Clone, Debug)]
@@ -37,17 +50,30 @@ pub struct Parts {
     pub clock: Clock,
     pub catalog: Catalog,
     pub connections: Connections,
+    pub workflows: Workflows,
     /// By provider.
     pub runners: HashMap<&'static str, Arc<dyn Runner>>,
     pub audit: Audit,
+    policies: policy::Policies,
     /// Calls under way.
     pub tasks: TaskTracker,
 }
 
 impl Tools {
-    pub fn new(db: Db, clock: Clock, catalog: Catalog, connections: Connections, runners: HashMap<&'static str, Arc<dyn Runner>>) -> Self {
+    pub fn new(
+        db: Db,
+        clock: Clock,
+        catalog: Catalog,
+        connections: Connections,
+        workflows: Workflows,
+        runners: HashMap<&'static str, Arc<dyn Runner>>,
+    ) -> Self {
         let audit = Audit::start(db.clone());
-        Self(Arc::new(Parts { db, clock, catalog, connections, runners, audit, tasks: TaskTracker::new() }))
+        let policies = policy::Policies::default();
+        let parts = Parts { db, clock, catalog, connections, workflows, runners, audit, policies, tasks: TaskTracker::new() };
+        let tools = Self(Arc::new(parts));
+        tools.workflows.set_caller(Arc::new(steps::Caller::new(&tools)));
+        tools
     }
 
     /// Waits for calls under way and for their rows in the record.

@@ -1,6 +1,7 @@
-//! What somebody said about whether a tool may run.
+//! May this call run, must a human be asked, or is it refused? A pure decision over what the author, the server and the rules say.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// The built-in tools of a harness. They are always active, so no other tool may take their names.
 pub const BUILT_INS: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
@@ -22,6 +23,396 @@ impl Permission {
             "ask" => Some(Self::Ask),
             "deny" => Some(Self::Deny),
             _ => None,
+        }
+    }
+}
+
+/// What happens to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    Allow,
+    /// A stored decision is consumed, or a human is asked.
+    Ask,
+    Deny,
+}
+
+impl From<Permission> for Verdict {
+    fn from(permission: Permission) -> Self {
+        match permission {
+            Permission::Allow => Self::Allow,
+            Permission::Ask => Self::Ask,
+            Permission::Deny => Self::Deny,
+        }
+    }
+}
+
+/// What happens to tools that nobody said anything about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Always(Permission),
+    /// Reads run; everything else asks.
+    AllowReads,
+}
+
+impl Mode {
+    pub(crate) fn from_value(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "allow_reads" => Some(Self::AllowReads),
+            other => Permission::named(other).map(Self::Always),
+        }
+    }
+
+    fn permission(self, read_only: Option<bool>) -> Permission {
+        match self {
+            Self::Always(permission) => permission,
+            Self::AllowReads if read_only == Some(true) => Permission::Allow,
+            Self::AllowReads => Permission::Ask,
+        }
+    }
+}
+
+/// A permission for the calls that fit `Name` or `Name(prefix:*)`; a `*` in the name stands for any text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    tool: String,
+    prefix: Option<String>,
+    permission: Permission,
+}
+
+impl Rule {
+    /// A pattern that is not of the prefix form is a tool's whole name. An empty one names nothing.
+    pub fn new(pattern: &str, permission: Permission) -> Option<Self> {
+        if pattern.is_empty() {
+            return None;
+        }
+        let split = pattern.strip_suffix(":*)").and_then(|head| head.split_once('(')).filter(|(tool, _)| !tool.is_empty());
+        let (tool, prefix) = split.map_or((pattern, None), |(tool, prefix)| (tool, Some(prefix.to_owned())));
+        Some(Self { tool: tool.to_owned(), prefix, permission })
+    }
+
+    pub(crate) fn from_value(value: &Value) -> Option<Self> {
+        let permission = Permission::named(value.get("permission")?.as_str()?)?;
+        Self::new(value.get("pattern")?.as_str()?, permission)
+    }
+
+    fn fits(&self, name: &str, arguments: &Value) -> bool {
+        same_tool(&self.tool, name) && self.prefix.as_ref().is_none_or(|prefix| starts_with(name, arguments, prefix))
+    }
+}
+
+/// Built-ins are called `Bash` in one harness and `bash` in another; other names mean exactly themselves.
+fn same_tool(rule: &str, name: &str) -> bool {
+    rule == name || (rule.eq_ignore_ascii_case(name) && is_built_in(name)) || (rule.contains('*') && fits_glob(rule, name))
+}
+
+/// `*` stands for any text; no tool has it in its name.
+fn fits_glob(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|start| name.strip_prefix(start)) else { return false };
+    let Some(end) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(end)
+}
+
+fn is_built_in(name: &str) -> bool {
+    BUILT_INS.iter().any(|built_in| built_in.eq_ignore_ascii_case(name))
+}
+
+fn starts_with(name: &str, arguments: &Value, prefix: &str) -> bool {
+    let opened = opened(arguments);
+    let inspected = opened.as_ref().unwrap_or(arguments);
+    first_text(name, inspected).is_some_and(|text| text.starts_with(prefix))
+}
+
+/// The argument that prefix rules look at: the first string. In a shell call it is the command, wherever it stands, because the model
+/// chooses the order of the keys.
+fn first_text<'a>(name: &str, arguments: &'a Value) -> Option<&'a str> {
+    match arguments {
+        Value::String(text) => Some(text),
+        Value::Array(items) => items.iter().find_map(Value::as_str),
+        Value::Object(fields) if name.eq_ignore_ascii_case("bash") && fields.contains_key("command") => fields["command"].as_str(),
+        Value::Object(fields) => fields.values().find_map(Value::as_str),
+        _ => None,
+    }
+}
+
+/// The permissions of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    mode: Mode,
+    rules: Vec<Rule>,
+    stopped: bool,
+}
+
+impl Plan {
+    /// Reads `{default?, rules?}`. What cannot be read fails towards asking a human, never towards running.
+    pub fn from_value(value: Option<&Value>) -> Self {
+        let Some(value) = value else { return Self::new(Mode::AllowReads, Vec::new()) };
+        let mode = value.as_object().and_then(|fields| match fields.get("default") {
+            None | Some(Value::Null) => Some(Mode::AllowReads),
+            Some(default) => Mode::from_value(default),
+        });
+        match mode {
+            Some(mode) => Self::new(mode, rules(value)),
+            None => Self::new(Mode::Always(Permission::Ask), Vec::new()),
+        }
+    }
+
+    pub fn new(mode: Mode, rules: Vec<Rule>) -> Self {
+        Self { mode, rules, stopped: false }
+    }
+
+    /// The same plan with another word for tools that nobody said anything about.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Whether only the default speaks.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.rules.is_empty() && !self.stopped
+    }
+
+    /// What the default says of a tool.
+    pub(crate) fn unsaid(&self, tool: &ToolFacts<'_>) -> Verdict {
+        tool.permission.or(tool.server_permission).unwrap_or_else(|| self.mode.permission(tool.read_only)).into()
+    }
+
+    /// The same plan under the operator's deny switch, which refuses every call while it is on.
+    #[must_use]
+    pub fn stopped(self, stopped: bool) -> Self {
+        Self { stopped, ..self }
+    }
+
+    fn strictest(&self, name: &str, arguments: &Value) -> Option<Permission> {
+        self.rules.iter().filter(|rule| rule.fits(name, arguments)).map(|rule| rule.permission).max()
+    }
+}
+
+fn rules(plan: &Value) -> Vec<Rule> {
+    plan.get("rules").and_then(Value::as_array).into_iter().flatten().filter_map(Rule::from_value).collect()
+}
+
+/// What the decision needs to know about a tool.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ToolFacts<'a> {
+    pub name: &'a str,
+    /// Unknown counts as a write.
+    pub read_only: Option<bool>,
+    /// The author's word on this tool.
+    pub permission: Option<Permission>,
+    /// The author's word on the MCP server that offers it.
+    pub server_permission: Option<Permission>,
+}
+
+/// Decides a call. A deny by anyone wins; otherwise the most specific voice does: tool, server, strictest rule, default.
+pub fn decide(plan: &Plan, tool: &ToolFacts<'_>, arguments: &Value) -> Verdict {
+    let voices = [tool.permission, tool.server_permission, plan.strictest(tool.name, arguments)];
+    if plan.stopped || voices.contains(&Some(Permission::Deny)) {
+        return Verdict::Deny;
+    }
+    voices.into_iter().flatten().next().unwrap_or_else(|| plan.mode.permission(tool.read_only)).into()
+}
+
+/// Arguments as the key of a stored decision writes them: the same call gives the same text, however it was spelled.
+pub fn canonical_arguments(arguments: &Value) -> String {
+    match arguments {
+        Value::Null => "{}".to_owned(),
+        other => canonical(other).to_string(),
+    }
+}
+
+fn canonical(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut sorted: Vec<_> = fields.iter().map(|(key, value)| (key.clone(), canonical(value))).collect();
+            sorted.sort_by(|(left, _), (right, _)| left.cmp(right));
+            Value::Object(sorted.into_iter().collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.iter().map(canonical).collect(),
+        text => opened(text).map_or_else(|| text.clone(), |container| canonical(&container)),
+    }
+}
+
+/// The object or array that a string spells, if it spells one.
+fn opened(value: &Value) -> Option<Value> {
+    let text = value.as_str()?;
+    let container = text.trim_start().starts_with(['{', '[']);
+    if container { serde_json::from_str(text).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ALLOW: Option<Permission> = Some(Permission::Allow);
+    const ASK: Option<Permission> = Some(Permission::Ask);
+    const DENY: Option<Permission> = Some(Permission::Deny);
+
+    fn plan(default: &str, rules: &[(&str, &str)]) -> Plan {
+        let rules: Vec<Value> = rules.iter().map(|(pattern, permission)| json!({"pattern": pattern, "permission": permission})).collect();
+        Plan::from_value(Some(&json!({"default": default, "rules": rules})))
+    }
+
+    #[test]
+    fn without_rules_the_tool_speaks_before_the_default() {
+        use Verdict::{Allow, Ask, Deny};
+        let (yes, no) = (Some(true), Some(false));
+        for (default, permission, read_only, verdict) in [
+            ("allow", None, yes, Allow),
+            ("allow", None, no, Allow),
+            ("allow", None, None, Allow),
+            ("allow", ALLOW, None, Allow),
+            ("allow", ASK, None, Ask),
+            ("allow", DENY, None, Deny),
+            ("ask", None, yes, Ask),
+            ("ask", None, no, Ask),
+            ("ask", None, None, Ask),
+            ("ask", ALLOW, None, Allow),
+            ("ask", ASK, None, Ask),
+            ("ask", DENY, None, Deny),
+            ("deny", None, yes, Deny),
+            ("deny", None, no, Deny),
+            ("deny", None, None, Deny),
+            ("deny", ALLOW, None, Allow),
+            ("deny", ASK, None, Ask),
+            ("deny", DENY, None, Deny),
+            ("allow_reads", None, yes, Allow),
+            ("allow_reads", None, no, Ask),
+            ("allow_reads", None, None, Ask),
+            ("allow_reads", ALLOW, yes, Allow),
+            ("allow_reads", ALLOW, no, Allow),
+            ("allow_reads", ALLOW, None, Allow),
+            ("allow_reads", ASK, yes, Ask),
+            ("allow_reads", ASK, no, Ask),
+            ("allow_reads", ASK, None, Ask),
+            ("allow_reads", DENY, yes, Deny),
+            ("allow_reads", DENY, no, Deny),
+            ("allow_reads", DENY, None, Deny),
+        ] {
+            let facts = ToolFacts { name: "fetch", read_only, permission, ..ToolFacts::default() };
+            let plan = plan(default, &[]);
+            assert_eq!(decide(&plan, &facts, &json!({})), verdict, "{default} {permission:?} {read_only:?}");
+            assert_eq!(decide(&plan.stopped(true), &facts, &json!({})), Deny, "the operator's switch");
+        }
+    }
+
+    #[test]
+    fn a_deny_wins_and_then_the_most_specific_voice() {
+        use Verdict::{Allow, Ask, Deny};
+        for (default, rules, permission, server_permission, verdict) in [
+            ("ask", &[("fetch", "deny")][..], None, ALLOW, Deny),
+            ("ask", &[("fetch", "deny")], ALLOW, None, Deny),
+            ("ask", &[("fetch", "deny")], ALLOW, ALLOW, Deny),
+            ("ask", &[("fetch", "allow")], DENY, ALLOW, Deny),
+            ("ask", &[("fetch", "allow")], ALLOW, DENY, Deny),
+            ("allow", &[], None, DENY, Deny),
+            ("deny", &[], None, ALLOW, Allow),
+            ("allow", &[], ASK, ALLOW, Ask),
+            ("allow", &[], ALLOW, ASK, Allow),
+            ("allow", &[("fetch", "allow")], None, ASK, Ask),
+            ("allow", &[("fetch", "ask")], ALLOW, None, Allow),
+            ("allow", &[("fetch", "ask")], None, None, Ask),
+            ("allow", &[("fetch", "allow"), ("fetch", "ask")], None, None, Ask),
+            ("deny", &[("fetch", "allow")], None, None, Allow),
+            ("deny", &[("Fetch", "allow")], None, None, Deny),
+            ("ask", &[("other", "deny")], ALLOW, None, Allow),
+        ] {
+            let facts = ToolFacts { name: "fetch", read_only: None, permission, server_permission };
+            assert_eq!(
+                decide(&plan(default, rules), &facts, &json!({})),
+                verdict,
+                "{default} {rules:?} {permission:?} {server_permission:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn rules_look_at_the_name_and_the_first_string() {
+        use Verdict::{Allow, Ask, Deny};
+        let npm = json!({"command": "npm run test"});
+        for (name, rules, arguments, verdict) in [
+            ("Bash", &[("Bash", "allow")][..], json!({}), Allow),
+            ("bash", &[("Bash", "allow")], json!({}), Allow),
+            ("BASH", &[("bash", "ask")], json!({}), Ask),
+            ("Bash", &[("Bash(npm run:*)", "allow")], npm.clone(), Allow),
+            ("bash", &[("Bash(npm run:*)", "allow")], npm.clone(), Allow),
+            ("Bash", &[("Bash(npm run:*)", "allow")], json!({"command": 42}), Deny),
+            ("Bash", &[("Bash(npm run:*)", "allow")], json!({"command": "rm"}), Deny),
+            ("Bash", &[("Bash(npm run:*)", "allow")], json!({"note": "npm run", "command": "rm"}), Deny),
+            ("Bash", &[("Bash(npm:*)", "allow")], json!(r#"{"command": "npm ci"}"#), Allow),
+            ("Bash", &[("Bash", "allow"), ("Bash(npm:*)", "ask"), ("Bash(npm run:*)", "deny")], npm.clone(), Deny),
+            ("Bash", &[("Bash", "allow"), ("Bash(npm:*)", "ask")], npm.clone(), Ask),
+            ("Bash", &[("Bash(:*)", "allow")], npm.clone(), Allow),
+            ("fetch", &[("fetch(https://a:*)", "allow")], json!({"retries": 1, "url": "https://a/b"}), Allow),
+            ("fetch", &[("fetch(https://a:*)", "allow")], json!({"note": "x", "url": "https://a/b"}), Deny),
+            ("fetch", &[("fetch(https://a:*)", "allow")], json!([1, "https://a"]), Allow),
+            ("fetch", &[("fetch(https://a:*)", "allow")], json!("https://a"), Allow),
+            ("fetch", &[("fetch(https://a:*)", "allow")], json!(null), Deny),
+            ("fetch", &[("fetch(https://a:*)", "allow")], json!(7), Deny),
+            ("f(x)", &[("f(x)", "allow")], json!({}), Allow),
+            ("Bash", &[("Bash(npm run)", "allow")], npm, Deny),
+        ] {
+            let facts = ToolFacts { name, ..ToolFacts::default() };
+            assert_eq!(decide(&plan("deny", rules), &facts, &arguments), verdict, "{name} {rules:?} {arguments}");
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name, fits) in [
+            ("tools.native.github.*", "tools.native.github.CREATE.main", true),
+            ("tools.native.github.*", "tools.native.gitlab.CREATE.main", false),
+            ("tools.*.main", "tools.native.github.CREATE.main", true),
+            ("tools.*.github.*.main", "tools.native.github.CREATE.other", false),
+            ("*", "anything", true),
+            ("a*a", "a", false),
+            ("*.DELETE_*", "tools.native.github.DELETE_A_REPO.main", true),
+        ] {
+            assert_eq!(same_tool(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn plans_that_cannot_be_read_ask() {
+        let asks = Plan::new(Mode::Always(Permission::Ask), Vec::new());
+        for value in [json!(null), json!("allow"), json!([]), json!({"default": "ALLOW"}), json!({"default": 1, "rules": []})] {
+            assert_eq!(Plan::from_value(Some(&value)), asks, "{value}");
+        }
+        let reads = Plan::new(Mode::AllowReads, Vec::new());
+        assert_eq!(Plan::from_value(None), reads);
+        for value in [json!({}), json!({"default": null}), json!({"default": "allow_reads", "rules": "x"})] {
+            assert_eq!(Plan::from_value(Some(&value)), reads, "{value}");
+        }
+    }
+
+    #[test]
+    fn malformed_rules_are_dropped() {
+        let value = json!({"default": "ask", "rules": [
+            7, null, {}, {"pattern": "a"}, {"pattern": 1, "permission": "allow"}, {"pattern": "a", "permission": "maybe"},
+            {"pattern": "", "permission": "deny"}, {"pattern": "a", "permission": "allow"}
+        ]});
+        assert_eq!(Plan::from_value(Some(&value)).rules, [Rule { tool: "a".into(), prefix: None, permission: Permission::Allow }]);
+    }
+
+    #[test]
+    fn one_call_has_one_spelling() {
+        for (arguments, text) in [
+            (json!(null), "{}"),
+            (json!({}), "{}"),
+            (json!("{}"), "{}"),
+            (json!({"b": 1, "a": {"d": [{"f": 1, "e": 2}], "c": null}}), r#"{"a":{"c":null,"d":[{"e":2,"f":1}]},"b":1}"#),
+            (json!(r#" {"b": 1, "a": "[1, 2]"}"#), r#"{"a":[1,2],"b":1}"#),
+            (json!({"a": "{broken"}), r#"{"a":"{broken"}"#),
+            (json!({"a": "7"}), r#"{"a":"7"}"#),
+            (json!("plain"), r#""plain""#),
+        ] {
+            assert_eq!(canonical_arguments(&arguments), text);
         }
     }
 }

@@ -45,6 +45,14 @@ pub enum ResolveError {
     Kind(&'static str),
     #[error("Invalid tool slug: {reference} — Invalid slug segment: '{segment}'")]
     Segment { reference: String, segment: String },
+    #[error("{0}")]
+    Op(String),
+    #[error("Tool `{tool}` needs secrets that are not here: {secrets}")]
+    Secrets { tool: String, secrets: String },
+    #[error("The tools have different callbacks: {0} and {1}")]
+    TwoCallbacks(String, String),
+    #[error("{0}")]
+    Callback(String),
     #[error("Provider not found: {0}")]
     Provider(String),
     #[error(transparent)]
@@ -70,17 +78,22 @@ impl Tools {
             }
         }
         check_names(&configs)?;
-        let connections = if gateways.is_empty() {
-            Vec::new()
-        } else {
-            self.connections.query(scope.project, None, None).await.map_err(CallError::from)?
-        };
+        Ok(Resolved { builtins, ..self.resolve_gateways(scope, &gateways).await? })
+    }
+
+    /// Resolves gateway tools in their order, with one look at the project's connections.
+    pub(crate) async fn resolve_gateways(&self, scope: Scope, tools: &[&GatewayTool]) -> Result<Resolved, ResolveError> {
+        if tools.is_empty() {
+            return Ok(Resolved::default());
+        }
+        tools.iter().try_for_each(|tool| check_segments(tool).map(|_| ()))?;
+        let connections = self.connections.query(scope.project, None, None).await.map_err(CallError::from)?;
         let connections: HashMap<(&str, &str, &str), &Connection> = connections
             .iter()
             .map(|connection| ((connection.provider.as_str(), connection.integration.as_str(), connection.slug.as_str()), connection))
             .collect();
-        let custom = gateways.into_iter().map(|tool| self.resolve_gateway(scope, tool, &connections)).collect::<Result<_, _>>()?;
-        Ok(Resolved { builtins, custom })
+        let custom = tools.iter().map(|tool| self.resolve_gateway(scope, tool, &connections)).collect::<Result<_, _>>()?;
+        Ok(Resolved { builtins: Vec::new(), custom })
     }
 
     fn resolve_gateway(

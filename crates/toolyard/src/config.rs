@@ -177,7 +177,8 @@ impl Config {
         let named = line.public_url.or(file.public_url);
         let public_url_set = named.is_some();
         let public_url = named.unwrap_or_else(|| reachable(listen));
-        if !public_url.starts_with("http://") && !public_url.starts_with("https://") {
+        let is_web = |url: &url::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+        if !public_url.parse().is_ok_and(|url| is_web(&url)) {
             bail!("`{public_url}` is not a web address; `public_url` starts with http:// or https://");
         }
         let origins = line.cors_origins.or(file.cors_origins).unwrap_or_default();

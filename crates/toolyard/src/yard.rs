@@ -73,7 +73,7 @@ impl Yard {
         });
         let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
-        let tools = Tools::new(db.clone(), clock, catalog.clone(), connections.clone(), runners);
+        let tools = Tools::new(db.clone(), clock, catalog.clone(), connections.clone(), workflows.clone(), runners);
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
@@ -97,6 +97,9 @@ impl Yard {
                 body_limit: self.config.body_limit,
                 request_timeout: self.config.request_timeout,
                 cors_origins: self.config.cors_origins.clone(),
+                callback: format!("{}/api/tools/call", self.config.public_url.trim_end_matches('/'))
+                    .parse()
+                    .expect("the public address is checked when it is read"),
                 web_origin: self.config.web_url.parse::<url::Url>().ok().map(|url| url.origin().ascii_serialization()),
             },
         })

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use store::Tx;
 use uuid::Uuid;
 
+use crate::changeset::{Operations, scope};
 use crate::{Family, Revision, Variant, WorkflowError, Workflows, data, store as rows};
 
 /// A change to the newest data.
@@ -23,6 +24,7 @@ pub enum Change {
     Nothing,
     Data(Value),
     Delta(Delta),
+    Operations(Operations),
 }
 
 impl Change {
@@ -45,6 +47,8 @@ pub struct NewRevision {
     /// The revision that the author saw last; a newer one is a conflict.
     pub base: Option<Uuid>,
     pub message: Option<String>,
+    /// Whether an agent changes its own configuration; not all of it is its to change.
+    pub is_own: bool,
 }
 
 /// A commit, or the finding that nothing would change.
@@ -100,8 +104,12 @@ impl Workflows {
             Change::Nothing => None,
             Change::Data(data) => Some(data),
             Change::Delta(delta) => Some(delta.apply(family, current.clone())?),
+            Change::Operations(operations) => Some(operations.apply(current.clone().unwrap_or_else(|| json!({})))?),
         };
         if let Some(data) = &data {
+            if new.is_own {
+                scope::check(current.as_ref().unwrap_or(&Value::Null), data)?;
+            }
             data::check(family, data)?;
         }
         match head.as_ref() {

@@ -95,7 +95,7 @@ impl Workflows {
         let key = deploy.key.unwrap_or_else(|| deployment_key(&workflow.artifact.slug));
         let set = Map::from_iter([(key, workflow.references())]);
         let change = Change::Delta(Delta { set: Some(set), remove: None });
-        let new = NewRevision { variant: environment.variant.id, change, base: None, message: deploy.message };
+        let new = NewRevision { variant: environment.variant.id, change, base: None, message: deploy.message, is_own: false };
         self.commit(scope, Family::Environment, new).await
     }
 

@@ -4,6 +4,8 @@ use kernel::slug::SlugError;
 use store::StoreError;
 
 use crate::Family;
+use crate::changeset::ChangeError;
+use crate::changeset::scope::ScopeError;
 use crate::embed::EmbedError;
 
 /// A failure of the workflows.
@@ -27,6 +29,11 @@ pub enum WorkflowError {
     Guarded(String),
     #[error("'{slug}' is not deployed to '{environment}'.")]
     NotDeployed { slug: String, environment: String },
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// An agent changed what it may not change in itself.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
     #[error(transparent)]
     Embed(#[from] EmbedError),
     #[error(transparent)]

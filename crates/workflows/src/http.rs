@@ -43,7 +43,7 @@ impl Workflows {
             "references": post.found.references(),
             "session_id": post.request.session_id,
             "data": {"inputs": post.request.inputs, "parameters": post.data.get("parameters"), "revision": {"data": post.data}},
-            "meta": {"run_id": post.run},
+            "meta": {"run_id": post.run, "run_kind": post.request.is_test.then_some("test")},
         })
         .to_string();
         let headers = self.headers(&post, &body);
@@ -71,6 +71,7 @@ impl Workflows {
             ("x-toolyard-token", Some(self.run_token(post.project, post.run, now))),
             ("x-toolyard-signature", Some(signature(&self.signing_secret(post.project), now, body))),
             ("idempotency-key", post.request.idempotency_key.clone()),
+            ("x-agenta-run-kind", post.request.is_test.then(|| "test".to_owned())),
         ];
         for (name, value) in ours {
             if let Some(Ok(mut value)) = value.as_deref().map(HeaderValue::from_str) {

@@ -33,6 +33,8 @@ pub struct InvokeRequest {
     pub idempotency_key: Option<String>,
     /// Runs this instead of the data of the revision.
     pub data: Option<Value>,
+    /// Says to the service that this run is a try.
+    pub is_test: bool,
     /// How long it may take; a minute if nothing is said.
     pub limit: Option<Duration>,
 }

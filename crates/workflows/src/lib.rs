@@ -1,6 +1,7 @@
 //! Workflows and environments: artifact, variant and revision, deployment, embeds, and running a revision. It must never know what a tool
 //! is; a step that calls one goes through a port.
 
+pub mod changeset;
 mod commit;
 mod data;
 pub mod embed;

@@ -150,6 +150,8 @@ impl From<workflows::WorkflowError> for ApiError {
         match error {
             E::NotFound(_) | E::NotDeployed { .. } => Self::not_found(text),
             E::Slug(_) | E::Invalid(_) => Self::unprocessable(text),
+            E::Change(error) => Self::unprocessable(json!({"code": error.code(), "message": text, "index": error.index})),
+            E::Scope(error) => Self::unprocessable(json!({"code": error.code(), "message": text, "place": error.place()})),
             E::BadRequest(_) | E::Reserved(_) | E::Embed(_) => Self::bad_request(text),
             E::Taken { slug, .. } => Self::conflict(text, json!({"slug": slug})),
             E::Moved { head } => Self::conflict(text, json!({"code": "revision_conflict", "revision_id": head})),
@@ -165,8 +167,13 @@ impl From<tools::CallError> for ApiError {
         let text = error.to_string();
         match error {
             E::Ref(_) | E::Arguments(_) | E::Unusable(_) => Self::bad_request(text),
-            E::UnknownReserved(_) | E::ConnectionNotFound(_) | E::ActionNotFound(_) => Self::not_found(text),
-            E::NoWorkflows => Self::new(StatusCode::NOT_IMPLEMENTED, text),
+            E::UnknownReserved(_) | E::UnknownOp(_) | E::ConnectionNotFound(_) | E::ActionNotFound(_) | E::ApprovalNotFound => {
+                Self::not_found(text)
+            }
+            E::Workflow(error) => error.into(),
+            E::Forbidden(_) | E::Denied(_) => Self::new(StatusCode::FORBIDDEN, text),
+            E::Waiting(approval) => Self::new(StatusCode::ACCEPTED, json!({"message": text, "approval_id": approval.id})),
+            E::Decided(status) => Self::conflict(text, json!({"status": status})),
             E::Connection(error) => error.into(),
             E::Upstream { .. } => Self::new(StatusCode::FAILED_DEPENDENCY, text),
             E::UpstreamServer { .. } => Self::new(StatusCode::BAD_GATEWAY, text),
@@ -183,8 +190,8 @@ impl From<tools::ResolveError> for ApiError {
         use tools::ResolveError as E;
         let text = error.to_string();
         match error {
-            E::Config(_) | E::Kind(_) | E::Names(_) => Self::unprocessable(text),
-            E::Segment { .. } => Self::bad_request(text),
+            E::Config(_) | E::Kind(_) | E::Names(_) | E::Op(_) | E::Secrets { .. } | E::TwoCallbacks(..) => Self::unprocessable(text),
+            E::Callback(_) | E::Segment { .. } => Self::bad_request(text),
             E::Provider(_) => Self::not_found(text),
             E::Call(error) => error.into(),
         }

@@ -2,16 +2,22 @@
 
 use axum::Json;
 use axum::extract::State;
-use http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tools::{CallReply, CallRequest};
+use tools::permission::Permission;
+use tools::{CallError, CallReply, CallRequest};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::approvals::ApprovalAnswer;
 use crate::App;
 use crate::edge::auth::RunTools;
 use crate::edge::{ApiError, ApiResult, Payload, Scoped};
+
+/// Says what kind of run the caller is.
+pub(crate) const RUN_KIND: &str = "x-agenta-run-kind";
 
 /// A request to call a tool.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -28,6 +34,8 @@ pub struct CallData {
     #[schema(example = "function")]
     pub kind: Option<String>,
     pub function: CallFunction,
+    /// The caller's own word, `ask` or `deny`, where it wants more care than the project does.
+    pub permission: Option<String>,
 }
 
 /// What to call and with what.
@@ -69,39 +77,102 @@ pub struct CallStatus {
 pub struct CallMessage {
     pub role: &'static str,
     pub tool_call_id: String,
-    /// JSON as text: `{data, error, successful}`.
+    /// JSON as text. An integration's result is `{data, error, successful}`; a workflow's is its outputs; a reserved tool's is its answer,
+    /// or `{code, message, retryable, next_step, details}` when it said no.
     pub content: String,
+}
+
+/// What a call came to: a result, or an approval that it waits for.
+#[derive(Debug)]
+pub(crate) enum CallOutcome {
+    Done(Box<CallAnswer>),
+    Waiting(Box<ApprovalAnswer>),
+}
+
+impl CallOutcome {
+    pub(crate) fn of(reply: Result<CallReply, CallError>, answer: impl FnOnce(CallReply) -> CallAnswer) -> ApiResult<Self> {
+        match reply {
+            Ok(reply) => Ok(Self::Done(Box::new(answer(reply)))),
+            Err(CallError::Waiting(approval)) => Ok(Self::Waiting(Box::new((*approval).into()))),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl IntoResponse for CallOutcome {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Done(answer) => Json(answer).into_response(),
+            Self::Waiting(answer) => (StatusCode::ACCEPTED, Json(answer)).into_response(),
+        }
+    }
 }
 
 /// Call a tool
 ///
-/// With an `Idempotency-Key` header, a repeated call returns the first result and runs nothing.
+/// With an `Idempotency-Key` header, a repeated call returns the first result and runs nothing. A call that must ask answers 202 with an
+/// approval; made again once that is approved, it goes through.
 #[utoipa::path(post, path = "/tools/call", operation_id = "call_tool", tag = "Tools", security(("key" = ["run_tools"])), request_body = CallTool,
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call return the first result")),
-    responses((status = 200, body = CallAnswer), (status = 400, description = "Bad ref, arguments or connection"), (status = 404, description = "No such connection or action"),
-        (status = 424, description = "The service refused or could not be reached"), (status = 502, description = "The service failed")))]
+    responses((status = 200, body = CallAnswer), (status = 202, body = ApprovalAnswer, description = "Waits for a person"),
+        (status = 400, description = "Bad ref, arguments or connection"), (status = 403, description = "Denied, or the key lacks what the tool needs"),
+        (status = 404, description = "No such connection, action or workflow"), (status = 424, description = "The service refused or could not be reached"),
+        (status = 502, description = "The service failed")))]
 pub(crate) async fn call(
     Scoped(scope, _): Scoped<RunTools>,
     State(app): State<App>,
     headers: HeaderMap,
     Payload(body): Payload<CallTool>,
-) -> ApiResult<Json<CallAnswer>> {
+) -> ApiResult<CallOutcome> {
     if body.data.kind.as_deref().is_some_and(|kind| kind != "function") {
         return Err(ApiError::invalid("literal_error", vec![json!("body"), json!("data"), json!("type")], "Input should be 'function'"));
     }
-    let idempotency_key = match headers.get("idempotency-key") {
-        None => None,
-        Some(value) => Some(value.to_str().map_err(|_| ApiError::bad_request("Idempotency-Key must be plain ASCII."))?.to_owned()),
+    let request = CallRequest {
+        name: body.data.function.name,
+        arguments: body.data.function.arguments,
+        idempotency_key: idempotency_key(&headers)?,
+        permission: read_permission(body.data.permission.as_deref())?,
+        depth: 0,
+        in_test: is_test(&headers),
     };
-    let request = CallRequest { name: body.data.function.name, arguments: body.data.function.arguments, idempotency_key };
-    let reply = app.tools.call(scope, request).await?;
-    Ok(Json(answer(reply, body.data.id)))
+    let reply = app.tools.call(scope, request).await;
+    CallOutcome::of(reply, |reply| answer(reply, body.data.id))
 }
 
-fn answer(reply: CallReply, tool_call_id: String) -> CallAnswer {
-    let CallReply { id, at, result } = reply;
+/// The key under which a repeated request returns the first result.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> ApiResult<Option<String>> {
+    match headers.get("idempotency-key") {
+        None => Ok(None),
+        Some(value) => match value.to_str() {
+            Ok(key) => Ok(Some(key.to_owned())),
+            Err(_) => Err(ApiError::bad_request("Idempotency-Key must be plain ASCII.")),
+        },
+    }
+}
+
+/// Whether the caller is itself a test run.
+pub(crate) fn is_test(headers: &HeaderMap) -> bool {
+    headers.get(RUN_KIND).is_some_and(|kind| kind == "test")
+}
+
+pub(crate) fn read_permission(word: Option<&str>) -> ApiResult<Option<Permission>> {
+    match word {
+        None => Ok(None),
+        Some(word) => match Permission::named(word) {
+            Some(permission) => Ok(Some(permission)),
+            None => Err(ApiError::unprocessable("`permission` must be `allow`, `ask` or `deny`.")),
+        },
+    }
+}
+
+pub(crate) fn answer(reply: CallReply, tool_call_id: String) -> CallAnswer {
+    let CallReply { id, at, result, is_gateway } = reply;
     let code = if result.error.is_none() { "STATUS_CODE_OK" } else { "STATUS_CODE_ERROR" };
-    let content = json!({"data": result.data, "error": result.error, "successful": result.error.is_none()}).to_string();
+    let content = if is_gateway {
+        json!({"data": result.data, "error": result.error, "successful": result.error.is_none()}).to_string()
+    } else {
+        result.data.to_string()
+    };
     CallAnswer {
         call: CallBody {
             id: id.uuid(),

@@ -1,8 +1,11 @@
-//! `/tools`: the catalog, connections, OAuth apps, and calls.
+//! `/tools`: the catalog, connections, OAuth apps, calls and who may make them.
 
+pub mod approvals;
 pub mod call;
 pub mod calls;
 pub mod catalog;
 pub mod connections;
+pub mod discover;
 pub mod oauth_apps;
+pub mod ops;
 pub mod resolve;

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tools::ResolvedTool;
-use tools::format::Format;
+use tools::format::{Format, UnknownFormat};
+use tools::{ResolvedTool, SpecSet, ToolCallback, ToolSpec};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::App;
@@ -28,6 +28,13 @@ pub struct ResolveTools {
 pub struct ResolveOptions {
     /// `openai`, `anthropic`, `gemini` or `mcp`: adds definitions that this API accepts as they are.
     pub format: Option<String>,
+}
+
+impl ResolveOptions {
+    fn format(self) -> ApiResult<Option<Format>> {
+        let read = |name: String| name.parse().map_err(|error: UnknownFormat| ApiError::unprocessable(error.to_string()));
+        self.format.map(read).transpose()
+    }
 }
 
 /// Tools that can be called.
@@ -78,16 +85,61 @@ pub(crate) async fn resolve(
     QueryOf(options): QueryOf<ResolveOptions>,
     Payload(body): Payload<ResolveTools>,
 ) -> ApiResult<Json<ResolveAnswer>> {
-    let format: Option<Format> = options
-        .format
-        .map(|name| name.parse())
-        .transpose()
-        .map_err(|error: tools::format::UnknownFormat| ApiError::unprocessable(error.to_string()))?;
+    let format = options.format()?;
     let resolved = app.tools.resolve(scope, &body.tools).await?;
     let defined = format.map(|format| resolved.definitions(format)).transpose()?;
     let (definitions, names) = defined.map(|defined| (defined.definitions, defined.names.into_iter().collect())).unzip();
     let custom: Vec<ResolvedBody> = resolved.custom.into_iter().map(Into::into).collect();
     Ok(Json(ResolveAnswer { count: resolved.builtins.len() + custom.len(), builtins: resolved.builtins, custom, definitions, names }))
+}
+
+/// A request to resolve an agent's tools.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ResolveSpecs {
+    /// Tool configs of every kind.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    pub tools: Vec<Value>,
+}
+
+/// Specs for a runner, on their wire names.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SpecsAnswer {
+    pub count: usize,
+    /// In this order: gateway, platform, reference, code, client.
+    #[schema(value_type = Vec<Object>)]
+    pub custom_tools: Vec<ToolSpec>,
+    /// Where calls go; null when no tool needs it. The authorization is the runner's own key.
+    #[schema(value_type = Option<Object>)]
+    pub tool_callback: Option<ToolCallback>,
+    pub warnings: Vec<String>,
+    /// With `format`: the tools as the model API takes them, in the same order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub definitions: Option<Vec<Value>>,
+    /// With `format`: from the function name that the model calls to what is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<BTreeMap<String, String>>,
+}
+
+/// Resolve an agent's tools into the specs that a runner is given
+#[utoipa::path(post, path = "/tools/specs", operation_id = "resolve_tool_specs", tag = "Tools", security(("key" = ["view_tools"])), params(ResolveOptions),
+    request_body = ResolveSpecs, responses((status = 200, body = SpecsAnswer), (status = 400, description = "A bad segment or an unusable connection"),
+        (status = 404, description = "No such provider, connection, action or workflow"), (status = 422, description = "A config of the wrong shape")))]
+pub(crate) async fn specs(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    QueryOf(options): QueryOf<ResolveOptions>,
+    Payload(body): Payload<ResolveSpecs>,
+) -> ApiResult<Json<SpecsAnswer>> {
+    let format = options.format()?;
+    let callback = ToolCallback { endpoint: app.options.callback.clone(), authorization: None };
+    let set = app.tools.specs(scope, &body.tools, &callback).await?;
+    let defined = format.map(|format| set.definitions(format));
+    let (definitions, names) = defined.map(|defined| (defined.definitions, defined.names.into_iter().collect())).unzip();
+    let SpecSet { specs, callback, warnings } = set;
+    Ok(Json(SpecsAnswer { count: specs.len(), custom_tools: specs, tool_callback: callback, warnings, definitions, names }))
 }
 
 /// The JSON Schema of an agent's tool configuration

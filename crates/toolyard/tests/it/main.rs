@@ -6,6 +6,7 @@
 mod support;
 
 mod admin;
+mod approvals;
 mod binary;
 mod calls;
 mod catalog;

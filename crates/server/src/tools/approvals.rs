@@ -1,0 +1,180 @@
+//! `/tools/approvals` and `/tools/permissions`: calls that wait for a person, and what the project says about calls.
+
+use axum::Json;
+use axum::extract::State;
+use kernel::{ApprovalId, UserId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tools::{Approval, ApprovalFilter};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::App;
+use crate::edge::auth::{EditTools, ViewTools};
+use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
+
+/// A call that waits, or waited, for a person's word.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ApprovalBody {
+    pub id: Uuid,
+    /// `pending`, `approved`, `denied`, `used` or `expired`.
+    pub status: &'static str,
+    pub call_ref: String,
+    /// Exactly what the call was made with.
+    #[schema(value_type = Object)]
+    pub arguments: Value,
+    /// Whose call it is; no other key can use the approval.
+    pub key_id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<String>,
+    pub created_at: String,
+    pub expires_at: String,
+}
+
+impl From<Approval> for ApprovalBody {
+    fn from(approval: Approval) -> Self {
+        Self {
+            id: approval.id.uuid(),
+            status: approval.status.name(),
+            call_ref: approval.call_ref,
+            arguments: approval.arguments,
+            key_id: approval.key.uuid(),
+            user_id: approval.user.map(UserId::uuid),
+            note: approval.note,
+            decided_by_id: approval.decided_by,
+            decided_at: approval.decided_at.map(|at| at.to_string()),
+            created_at: approval.created_at.to_string(),
+            expires_at: approval.expires_at.to_string(),
+        }
+    }
+}
+
+/// One approval in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ApprovalAnswer {
+    pub count: usize,
+    pub approval: ApprovalBody,
+}
+
+impl From<Approval> for ApprovalAnswer {
+    fn from(approval: Approval) -> Self {
+        Self { count: 1, approval: approval.into() }
+    }
+}
+
+/// A page of approvals, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ApprovalsAnswer {
+    pub count: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Uuid>,
+    pub approvals: Vec<ApprovalBody>,
+}
+
+/// Which approvals to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct ListApprovals {
+    /// `pending`, `approved`, `denied`, `used` or `expired`.
+    pub status: Option<String>,
+    /// 50 by default, 500 at most.
+    pub limit: Option<i64>,
+    pub cursor: Option<Uuid>,
+}
+
+/// A person's word.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct Decision {
+    pub decision: Word,
+    /// Why; a denied caller reads it.
+    pub note: Option<String>,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Word {
+    Approve,
+    Deny,
+}
+
+/// List approvals, newest first
+#[utoipa::path(get, path = "/tools/approvals", operation_id = "list_tool_approvals", tag = "Tools", security(("key" = ["view_tools"])),
+    params(ListApprovals), responses((status = 200, body = ApprovalsAnswer)))]
+pub(crate) async fn list(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    QueryOf(list): QueryOf<ListApprovals>,
+) -> ApiResult<Json<ApprovalsAnswer>> {
+    let filter = ApprovalFilter { status: list.status, limit: list.limit, cursor: list.cursor.map(ApprovalId::from) };
+    let page = app.tools.approvals(scope, &filter).await?;
+    let approvals: Vec<ApprovalBody> = page.approvals.into_iter().map(Into::into).collect();
+    Ok(Json(ApprovalsAnswer { count: approvals.len(), cursor: page.cursor.map(ApprovalId::uuid), approvals }))
+}
+
+/// Read an approval
+#[utoipa::path(get, path = "/tools/approvals/{approval_id}", operation_id = "fetch_tool_approval", tag = "Tools", security(("key" = ["view_tools"])),
+    params(("approval_id" = Uuid, Path)), responses((status = 200, body = ApprovalAnswer), (status = 404, description = "No such approval")))]
+pub(crate) async fn fetch(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf(id): PathOf<Uuid>,
+) -> ApiResult<Json<ApprovalAnswer>> {
+    Ok(Json(app.tools.approval(scope, ApprovalId::from(id)).await?.into()))
+}
+
+/// Approve or deny a call that waits
+///
+/// An approved call goes through once, made again by the same key with the same arguments before the approval expires.
+#[utoipa::path(post, path = "/tools/approvals/{approval_id}", operation_id = "decide_tool_approval", tag = "Tools", security(("key" = ["edit_tools"])),
+    params(("approval_id" = Uuid, Path)), request_body = Decision,
+    responses((status = 200, body = ApprovalAnswer), (status = 404, description = "No such approval"), (status = 409, description = "Decided, used or expired already")))]
+pub(crate) async fn decide(
+    Scoped(scope, _): Scoped<EditTools>,
+    State(app): State<App>,
+    PathOf(id): PathOf<Uuid>,
+    Payload(body): Payload<Decision>,
+) -> ApiResult<Json<ApprovalAnswer>> {
+    let approved = body.decision == Word::Approve;
+    Ok(Json(app.tools.decide(scope, ApprovalId::from(id), approved, body.note.as_deref()).await?.into()))
+}
+
+/// What the project says about calls.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PolicyAnswer {
+    /// `default` (allow, ask, deny or allow_reads; left out, calls run) and `rules` of `pattern` and `permission`.
+    #[schema(value_type = Object)]
+    pub permissions: Value,
+}
+
+/// A request to replace the policy.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct SetPolicy {
+    #[schema(value_type = Object, example = json!({"rules": [{"pattern": "tools.native.github.DELETE_*", "permission": "ask"}]}))]
+    pub permissions: Value,
+}
+
+/// Read the project's permissions
+#[utoipa::path(get, path = "/tools/permissions", operation_id = "fetch_tool_permissions", tag = "Tools", security(("key" = ["view_tools"])),
+    responses((status = 200, body = PolicyAnswer)))]
+pub(crate) async fn policy(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<PolicyAnswer>> {
+    let policy = app.tools.policy(scope.project).await?;
+    Ok(Json(PolicyAnswer { permissions: policy.as_ref().clone() }))
+}
+
+/// Replace the project's permissions
+#[utoipa::path(put, path = "/tools/permissions", operation_id = "set_tool_permissions", tag = "Tools", security(("key" = ["edit_tools"])),
+    request_body = SetPolicy, responses((status = 200, body = PolicyAnswer), (status = 422, description = "Not a policy")))]
+pub(crate) async fn set_policy(
+    Scoped(scope, _): Scoped<EditTools>,
+    State(app): State<App>,
+    Payload(body): Payload<SetPolicy>,
+) -> ApiResult<Json<PolicyAnswer>> {
+    let policy = app.tools.set_policy(scope, body.permissions).await?;
+    Ok(Json(PolicyAnswer { permissions: policy.as_ref().clone() }))
+}

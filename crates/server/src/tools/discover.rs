@@ -1,0 +1,53 @@
+//! `POST /tools/discover` and `POST /triggers/discover`
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use tools::{Discover, Discovered};
+use utoipa::ToSchema;
+
+use crate::App;
+use crate::edge::auth::{ViewTools, ViewTriggers};
+use crate::edge::{ApiResult, Payload, Scoped};
+
+/// What somebody wants to do, in plain words.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct DiscoverRequest {
+    #[schema(example = json!(["create a github issue"]))]
+    pub use_cases: Vec<String>,
+    /// One provider; left out, all of them.
+    pub provider: Option<String>,
+    /// How many alternatives to name for each use case; 3 by default.
+    pub limit_alternatives: Option<u32>,
+}
+
+impl From<DiscoverRequest> for Discover {
+    fn from(request: DiscoverRequest) -> Self {
+        let alternatives = usize::try_from(request.limit_alternatives.unwrap_or(3)).unwrap_or(usize::MAX);
+        Self { use_cases: request.use_cases, provider: request.provider, alternatives }
+    }
+}
+
+/// Find the tools for what somebody wants to do
+#[utoipa::path(post, path = "/tools/discover", operation_id = "discover_tool_capabilities", tag = "Tools", security(("key" = ["view_tools"])),
+    request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = Object),
+        (status = 404, description = "No such provider"), (status = 422, description = "No use case")))]
+pub(crate) async fn tools(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    Payload(body): Payload<DiscoverRequest>,
+) -> ApiResult<Json<Discovered>> {
+    Ok(Json(app.tools.discover(scope, &body.into()).await?))
+}
+
+/// Find the events for what somebody wants to react to
+#[utoipa::path(post, path = "/triggers/discover", operation_id = "discover_triggers", tag = "Triggers", security(("key" = ["view_triggers"])),
+    request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = Object),
+        (status = 404, description = "No such provider"), (status = 422, description = "No use case")))]
+pub(crate) async fn events(
+    Scoped(scope, _): Scoped<ViewTriggers>,
+    State(app): State<App>,
+    Payload(body): Payload<DiscoverRequest>,
+) -> ApiResult<Json<Discovered>> {
+    Ok(Json(app.tools.discover_events(scope, &body.into()).await?))
+}

@@ -1,0 +1,158 @@
+//! `/tools/ops`: what an agent may ask of Toolyard itself, called without a runner.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::{Extension, Json, Router};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tools::ops::{self, Assembled, Method};
+use tools::permission::Permission;
+use tools::{OpRequest, OwnRoutes};
+use tower::ServiceExt;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::call::{CallAnswer, CallOutcome, RUN_KIND, answer, is_test, read_permission};
+use crate::App;
+use crate::edge::auth::{RunTools, ViewTools};
+use crate::edge::{ApiResult, OptionalPayload, PathOf, Scoped};
+
+/// The most bytes of an answer of our own that are read.
+const MAX_ANSWER: usize = 4 << 20;
+
+/// Our own routes, for requests that we make ourselves.
+#[derive(Clone, Debug)]
+pub struct Inside(pub(crate) Router);
+
+/// Our own routes with the caller's key: an op can do no more than the caller could.
+struct Own<'a> {
+    router: Router,
+    headers: &'a HeaderMap,
+}
+
+impl OwnRoutes for Own<'_> {
+    fn send(&self, request: Assembled) -> BoxFuture<'_, (u16, Bytes)> {
+        Box::pin(async move {
+            let mut builder = Request::builder().method(method(request.method)).uri(request.path_and_query);
+            for name in [AUTHORIZATION.as_str(), RUN_KIND] {
+                if let Some(value) = self.headers.get(name) {
+                    builder = builder.header(name, value);
+                }
+            }
+            let body = match request.body {
+                Some(body) => {
+                    builder = builder.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                    Body::from(body.to_string())
+                }
+                None => Body::empty(),
+            };
+            let Ok(request) = builder.body(body) else { return (StatusCode::BAD_REQUEST.as_u16(), Bytes::new()) };
+            let response = match self.router.clone().oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            let status = response.status().as_u16();
+            let body = axum::body::to_bytes(response.into_body(), MAX_ANSWER).await;
+            (status, body.unwrap_or_else(|_| Bytes::from_static(b"\"The answer is larger than 4 MiB. Ask for less.\"")))
+        })
+    }
+}
+
+fn method(method: Method) -> http::Method {
+    match method {
+        Method::Get => http::Method::GET,
+        Method::Post => http::Method::POST,
+        Method::Put => http::Method::PUT,
+        Method::Delete => http::Method::DELETE,
+    }
+}
+
+/// A request to call an op.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallOp {
+    /// What the model said; `GET /tools/ops` has the schema.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub arguments: Map<String, Value>,
+    /// What the run decides, for example `{"workflow": {"variant": {"id": "…"}}}`. The model never chooses these values.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub context: Map<String, Value>,
+    /// Comes back as `tool_call_id`.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The caller's own word, `ask` or `deny`, where it wants more care than the project does.
+    #[serde(default)]
+    pub permission: Option<String>,
+}
+
+/// One op.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OpBody {
+    pub op: &'static str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub aliases: &'static [String],
+    pub description: &'static str,
+    pub read_only: bool,
+    /// What happens when the project says nothing: `allow` or `ask`.
+    #[schema(value_type = String)]
+    pub permission: Permission,
+    /// What the model sees.
+    #[schema(value_type = Object)]
+    pub input_schema: Value,
+    /// What the run fills in, by field.
+    #[schema(value_type = Object)]
+    pub context_bindings: Value,
+}
+
+/// Every op.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OpsAnswer {
+    pub count: usize,
+    pub ops: Vec<OpBody>,
+}
+
+/// List platform ops
+#[utoipa::path(get, path = "/tools/ops", operation_id = "list_platform_ops", tag = "Tools", security(("key" = ["view_tools"])),
+    responses((status = 200, body = OpsAnswer)))]
+pub(crate) async fn list(_: Scoped<ViewTools>) -> Json<OpsAnswer> {
+    let body = |op: &'static ops::Op| OpBody {
+        op: &op.op,
+        aliases: &op.aliases,
+        description: &op.description,
+        read_only: op.read_only,
+        permission: op.default_permission(),
+        input_schema: ops::visible_schema(op),
+        context_bindings: serde_json::json!(op.context_bindings),
+    };
+    let ops: Vec<OpBody> = ops::all().iter().map(body).collect();
+    Json(OpsAnswer { count: ops.len(), ops })
+}
+
+/// Call a platform op
+///
+/// Arguments are checked against the op's closed schema and bound to `context`. The op acts with the caller's key. Reads run; what changes
+/// something answers 202 with an approval, unless the project's permissions allow it.
+#[utoipa::path(post, path = "/tools/ops/{op}", operation_id = "call_platform_op", tag = "Tools", security(("key" = ["run_tools"])),
+    params(("op" = String, Path)), request_body = CallOp,
+    responses((status = 200, body = CallAnswer), (status = 202, body = super::approvals::ApprovalAnswer, description = "Waits for a person"),
+        (status = 400, description = "Bad arguments, or a value of the run is missing"), (status = 403, description = "Denied"), (status = 404, description = "No such op")))]
+pub(crate) async fn call(
+    Scoped(scope, _): Scoped<RunTools>,
+    State(app): State<App>,
+    Extension(Inside(router)): Extension<Inside>,
+    PathOf(op): PathOf<String>,
+    headers: HeaderMap,
+    OptionalPayload(body): OptionalPayload<CallOp>,
+) -> ApiResult<CallOutcome> {
+    let permission = read_permission(body.permission.as_deref())?;
+    let context = Value::Object(body.context);
+    let request = OpRequest { op, arguments: body.arguments, context, permission, in_test: is_test(&headers) };
+    let reply = app.tools.op(scope, request, &Own { router, headers: &headers }).await;
+    CallOutcome::of(reply, |reply| answer(reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string())))
+}

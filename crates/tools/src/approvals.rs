@@ -1,0 +1,216 @@
+//! Approvals: a call that must ask waits for a person's word. The word holds for one call: this caller, this tool, these arguments, for a day.
+
+use std::time::Duration;
+
+use kernel::{ApprovalId, KeyId, Scope, Timestamp, UserId};
+use serde_json::{Map, Value};
+use store::{Row, StoreError, args};
+use uuid::Uuid;
+
+use crate::idempotency::fingerprint;
+use crate::{CallError, Tools};
+
+const LIFETIME: Duration = Duration::from_hours(24);
+const MAX_NOTE: usize = 1000;
+const MAX_PAGE: i64 = 500;
+const DEFAULT_PAGE: i64 = 50;
+
+macro_rules! columns {
+    () => {
+        "project_id, id, key_id, user_id, call_ref, arguments, status, note, decided_by_id, decided_at, created_at, expires_at"
+    };
+}
+
+/// Where an approval stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalStatus {
+    /// Nobody has decided.
+    Pending,
+    /// The call may be made once.
+    Approved,
+    /// The call is refused.
+    Denied,
+    /// The call was made.
+    Used,
+    /// Nobody decided, or the call was not made, in time.
+    Expired,
+}
+
+impl ApprovalStatus {
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Approved, Self::Denied, Self::Used, Self::Expired];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Used => "used",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// A call that waits, or waited, for a person's word.
+#[derive(Clone, Debug)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub key: KeyId,
+    pub user: Option<UserId>,
+    pub call_ref: String,
+    pub arguments: Value,
+    pub status: ApprovalStatus,
+    pub note: Option<String>,
+    pub decided_by: Option<Uuid>,
+    pub decided_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+impl Approval {
+    fn read(row: &Row, now: Timestamp) -> Result<Self, StoreError> {
+        let stored: String = row.get("status")?;
+        let expires_at: Timestamp = row.get("expires_at")?;
+        let status = ApprovalStatus::ALL.into_iter().find(|status| status.name() == stored);
+        let status = status.ok_or_else(|| StoreError::Column("status".to_owned()))?;
+        let is_over = expires_at <= now && matches!(status, ApprovalStatus::Pending | ApprovalStatus::Approved);
+        Ok(Self {
+            id: row.get("id")?,
+            key: row.get("key_id")?,
+            user: row.get("user_id")?,
+            call_ref: row.get("call_ref")?,
+            arguments: row.get("arguments")?,
+            status: if is_over { ApprovalStatus::Expired } else { status },
+            note: row.get("note")?,
+            decided_by: row.get("decided_by_id")?,
+            decided_at: row.get("decided_at")?,
+            created_at: row.get("created_at")?,
+            expires_at,
+        })
+    }
+}
+
+/// Which approvals to list.
+#[derive(Clone, Debug, Default)]
+pub struct ApprovalFilter {
+    pub status: Option<String>,
+    pub limit: Option<i64>,
+    pub cursor: Option<ApprovalId>,
+}
+
+/// One page of approvals, newest first.
+#[derive(Clone, Debug)]
+pub struct ApprovalPage {
+    pub approvals: Vec<Approval>,
+    pub cursor: Option<ApprovalId>,
+}
+
+impl Tools {
+    /// Uses up an approval of exactly this call, or asks for one.
+    pub(crate) async fn use_approval(&self, scope: Scope, call_ref: &str, arguments: &Map<String, Value>) -> Result<(), CallError> {
+        let arguments = Value::Object(arguments.clone());
+        let print = fingerprint(call_ref, &arguments);
+        let now = self.clock.now();
+        let sql = "update tool_approvals set status = 'used' where project_id = $1 and status = 'approved' and id = \
+                   (select id from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 and status = 'approved' \
+                   and expires_at > $4 order by id limit 1) returning id";
+        if self.db.returning(sql, args![scope.project, scope.key, print.as_slice(), now]).await?.is_some() {
+            return Ok(());
+        }
+        let sql = concat!(
+            "select ",
+            columns!(),
+            " from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 and status in ('pending', 'denied') \
+             and expires_at > $4 order by id desc limit 1"
+        );
+        let known = self.db.optional(sql, args![scope.project, scope.key, print.as_slice(), now]).await?;
+        if let Some(row) = known {
+            let known = Approval::read(&row, now)?;
+            return Err(if known.status == ApprovalStatus::Denied { denied(&known) } else { CallError::Waiting(Box::new(known)) });
+        }
+        Err(CallError::Waiting(Box::new(self.ask(scope, call_ref, &print, arguments, now).await?)))
+    }
+
+    async fn ask(&self, scope: Scope, call_ref: &str, print: &[u8], arguments: Value, now: Timestamp) -> Result<Approval, StoreError> {
+        let approval = Approval {
+            id: ApprovalId::new(),
+            key: scope.key,
+            user: scope.user,
+            call_ref: call_ref.to_owned(),
+            arguments,
+            status: ApprovalStatus::Pending,
+            note: None,
+            decided_by: None,
+            decided_at: None,
+            created_at: now,
+            expires_at: now.plus(LIFETIME),
+        };
+        let sql = "insert into tool_approvals (project_id, id, key_id, user_id, call_ref, fingerprint, arguments, status, created_at, expires_at) \
+                   values ($1, $2, $3, $4, $5, $6, $7, 'pending', $8, $9)";
+        let args = args![
+            scope.project,
+            approval.id,
+            approval.key,
+            approval.user,
+            call_ref,
+            print,
+            &approval.arguments,
+            approval.created_at,
+            approval.expires_at
+        ];
+        self.db.execute(sql, args).await?;
+        Ok(approval)
+    }
+
+    pub async fn approvals(&self, scope: Scope, filter: &ApprovalFilter) -> Result<ApprovalPage, CallError> {
+        let known = |status: &str| ApprovalStatus::ALL.iter().any(|known| known.name() == status);
+        if let Some(status) = filter.status.as_deref().filter(|status| !known(status)) {
+            let names = ApprovalStatus::ALL.map(ApprovalStatus::name).join(", ");
+            return Err(CallError::BadFilter(format!("`{status}` is not a status; there are: {names}.")));
+        }
+        let now = self.clock.now();
+        let limit = filter.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
+        // What has expired is still stored as it was left.
+        let sql = concat!(
+            "select ",
+            columns!(),
+            " from tool_approvals where project_id = $1 and ($2 is null or id < $2) and ($3 is null \
+             or ($3 = 'expired' and status in ('pending', 'approved') and expires_at <= $4) \
+             or (status = $3 and (status in ('denied', 'used') or expires_at > $4))) order by id desc limit $5"
+        );
+        let rows = self.db.all(sql, args![scope.project, filter.cursor, filter.status.as_deref(), now, limit + 1]).await?;
+        let mut approvals: Vec<Approval> = rows.iter().map(|row| Approval::read(row, now)).collect::<Result<_, _>>()?;
+        let size = usize::try_from(limit).unwrap_or(0);
+        let more = approvals.len() > size;
+        approvals.truncate(size);
+        Ok(ApprovalPage { cursor: approvals.last().filter(|_| more).map(|last| last.id), approvals })
+    }
+
+    pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, CallError> {
+        let sql = concat!("select ", columns!(), " from tool_approvals where project_id = $1 and id = $2");
+        let row = self.db.optional(sql, args![scope.project, id]).await?.ok_or(CallError::ApprovalNotFound)?;
+        Ok(Approval::read(&row, self.clock.now())?)
+    }
+
+    /// A person's word on a pending approval. It is given once.
+    pub async fn decide(&self, scope: Scope, id: ApprovalId, approved: bool, note: Option<&str>) -> Result<Approval, CallError> {
+        if note.is_some_and(|note| note.chars().count() > MAX_NOTE) {
+            return Err(CallError::BadFilter(format!("`note` may have {MAX_NOTE} characters.")));
+        }
+        let now = self.clock.now();
+        let status = if approved { ApprovalStatus::Approved } else { ApprovalStatus::Denied };
+        let sql = concat!(
+            "update tool_approvals set status = $3, note = $4, decided_by_id = $5, decided_at = $6 \
+             where project_id = $1 and id = $2 and status = 'pending' and expires_at > $6 returning ",
+            columns!()
+        );
+        match self.db.returning(sql, args![scope.project, id, status.name(), note, scope.author(), now]).await? {
+            Some(row) => Ok(Approval::read(&row, now)?),
+            None => Err(CallError::Decided(self.approval(scope, id).await?.status.name())),
+        }
+    }
+}
+
+fn denied(approval: &Approval) -> CallError {
+    let note = approval.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
+    CallError::Denied(format!("The call of `{}` was denied{note}", approval.call_ref))
+}

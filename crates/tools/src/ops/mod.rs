@@ -1,0 +1,118 @@
+//! Platform ops: what an agent may ask of Toolyard itself. The catalog says which ops there are, `bind` what the model may not choose,
+//! `direct` which request a call becomes. Nothing here sends anything.
+
+mod bind;
+mod catalog;
+mod direct;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::permission::Permission;
+
+pub use bind::{BindError, FieldPath, Stripped, apply_bindings, bind_arguments, strip_ephemeral, visible_schema};
+pub use catalog::{ABSENT, Absent, Handler, Method, Op, Target, UnknownOp, all, call_ref, check, find, lookup};
+pub use direct::{Assembled, DirectError, DirectTool, Mount, RESULT_MAX_BYTES, ToolCall, assemble, cap_text, check_target, failure_text};
+
+/// How a runner reaches an op.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Dispatch {
+    /// A request of its own.
+    Direct { call: ToolCall },
+    /// By name, at `/tools/call`.
+    #[serde(rename_all = "camelCase")]
+    Handler {
+        call_ref: String,
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        context_bindings: BTreeMap<String, String>,
+    },
+}
+
+/// What an op adds to a resolved callback spec, in its wire shape.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpecParts {
+    pub input_schema: Value,
+    #[serde(flatten)]
+    pub dispatch: Dispatch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    pub read_only: bool,
+    /// What the author chose. Left out, the run's policy decides; a default sent as a choice would silence the author's rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission: Option<Permission>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub ephemeral_args: &'static [&'static str],
+}
+
+/// The parts of the resolved spec of an op, for a runner whose callback sits under `mount`.
+pub fn spec_parts(op: &Op, mount: &Mount, authored: Option<Permission>) -> SpecParts {
+    SpecParts {
+        input_schema: visible_schema(op),
+        dispatch: dispatch(op, mount),
+        timeout_ms: op.timeout_ms,
+        read_only: op.read_only,
+        permission: authored,
+        ephemeral_args: op.ephemeral_args(),
+    }
+}
+
+fn dispatch(op: &Op, mount: &Mount) -> Dispatch {
+    match &op.target {
+        Target::Endpoint { method, path } => Dispatch::Direct { call: ToolCall::new(op, *method, mount.join(path)) },
+        Target::Handler { handler } => Dispatch::Handler { call_ref: handler.call_ref(), context_bindings: op.context_bindings.clone() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parts(name: &str, mount: &str, authored: Option<Permission>) -> Value {
+        let callback = format!("https://yard.test{mount}/tools/call").parse().unwrap();
+        let mut parts = serde_json::to_value(spec_parts(find(name).unwrap(), &Mount::of(&callback).unwrap(), authored)).unwrap();
+        parts.as_object_mut().unwrap().remove("inputSchema").unwrap();
+        parts
+    }
+
+    #[test]
+    fn ops_resolve_to_the_wire_shape() {
+        let cases = [
+            (
+                "find_capabilities",
+                "/api",
+                Some(Permission::Deny),
+                json!({"call": {"method": "POST", "path": "/api/tools/discover"}, "readOnly": true, "permission": "deny"}),
+            ),
+            (
+                "test_run",
+                "/api",
+                Some(Permission::Ask),
+                json!({
+                    "callRef": "tools.agenta.test_run",
+                    "contextBindings": {"target.workflow_variant_id": "$ctx.workflow.variant.id"},
+                    "timeoutMs": 120_000,
+                    "readOnly": false,
+                    "permission": "ask",
+                    "ephemeralArgs": ["description"],
+                }),
+            ),
+        ];
+        for (name, mount, authored, expected) in cases {
+            assert_eq!(parts(name, mount, authored), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_spec_has_exactly_one_way_to_be_reached() {
+        for op in all() {
+            let parts = parts(&op.op, "", None);
+            assert_ne!(parts.get("call").is_some(), parts.get("callRef").is_some(), "{}", op.op);
+        }
+    }
+}

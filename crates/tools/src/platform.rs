@@ -1,0 +1,108 @@
+//! Platform ops for callers without a runner: the arguments are checked, bound to the run and permitted here, and the request they stand
+//! for goes to our own routes with the caller's own key.
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use kernel::schema::Schema;
+use kernel::{CallRef, Scope};
+use serde_json::{Map, Value, json};
+
+use crate::ops::{self, Assembled, DirectTool, Mount, Op, RESULT_MAX_BYTES};
+use crate::permission::{Permission, ToolFacts};
+use crate::policy::Unsaid;
+use crate::{CallError, CallReply, CallRequest, ToolResult, Tools};
+
+/// Sends a request to our own routes.
+pub trait OwnRoutes: Send + Sync {
+    /// The status and the body, however large; a redirect is an answer like any other.
+    fn send(&self, request: Assembled) -> BoxFuture<'_, (u16, Bytes)>;
+}
+
+/// A call of an op.
+#[derive(Clone, Debug, Default)]
+pub struct OpRequest {
+    pub op: String,
+    /// What the model said.
+    pub arguments: Map<String, Value>,
+    /// What the run decides: `workflow`, `session`, `trace` and so on.
+    pub context: Value,
+    /// The caller's own word; it can only be stricter than the project's.
+    pub permission: Option<Permission>,
+    pub in_test: bool,
+}
+
+impl Tools {
+    /// Calls an op. Reads run; what changes something asks first, unless the project's policy says otherwise.
+    pub async fn op(&self, scope: Scope, request: OpRequest, routes: &dyn OwnRoutes) -> Result<CallReply, CallError> {
+        let op = ops::lookup(&request.op).map_err(|error| CallError::UnknownOp(error.to_string()))?;
+        let name = ops::call_ref(&op.op);
+        let recording = self.recording(scope, &name);
+        let id = recording.id();
+        let result = self.run_op(scope, op, &name, request, routes).await;
+        let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: false });
+        recording.finish(&reply, None).await;
+        reply
+    }
+
+    async fn run_op(
+        &self,
+        scope: Scope,
+        op: &'static Op,
+        name: &str,
+        request: OpRequest,
+        routes: &dyn OwnRoutes,
+    ) -> Result<ToolResult, CallError> {
+        check(op, &request.arguments)?;
+        let work = prepare(op, name, &request)?;
+        let facts = ToolFacts { name, read_only: Some(op.read_only), ..ToolFacts::default() };
+        let whole = Map::from_iter([("arguments".to_owned(), Value::Object(request.arguments)), ("context".to_owned(), request.context)]);
+        self.permit(scope, &facts, &whole, request.permission, Unsaid::AskBeforeWrites).await?;
+        match work {
+            Prepared::Request(assembled) => Ok(read(routes.send(assembled).await)),
+            Prepared::Call(call) => self.call_permitted(scope, call, request.in_test).await,
+        }
+    }
+
+    async fn call_permitted(&self, scope: Scope, request: CallRequest, in_test: bool) -> Result<ToolResult, CallError> {
+        let target: CallRef = request.name.parse()?;
+        let call = crate::call::read(scope, Ok(target), CallRequest { in_test, ..request })?;
+        let CallRef::Reserved { op } = &call.target else { return Err(CallError::UnknownReserved(call.target.to_string())) };
+        self.reserved_permitted(&call, op).await
+    }
+}
+
+/// What an op comes to before anybody is asked.
+enum Prepared {
+    Request(Assembled),
+    Call(CallRequest),
+}
+
+fn prepare(op: &'static Op, name: &str, request: &OpRequest) -> Result<Prepared, CallError> {
+    let broken = |error: &dyn std::fmt::Display| CallError::Arguments(format!("Invalid arguments: {error}"));
+    if let Some(tool) = DirectTool::of(op, &Mount::root()) {
+        let assembled = ops::assemble(&tool, request.arguments.clone(), &request.context).map_err(|error| broken(&error))?;
+        return Ok(Prepared::Request(assembled));
+    }
+    let bound = ops::bind_arguments(op, request.arguments.clone(), &request.context).map_err(|error| broken(&error))?;
+    Ok(Prepared::Call(CallRequest { name: name.to_owned(), arguments: Value::Object(bound), ..CallRequest::default() }))
+}
+
+/// The schema is closed, so nothing that is bound can be smuggled in.
+fn check(op: &Op, arguments: &Map<String, Value>) -> Result<(), CallError> {
+    let broken = |message: String| CallError::Arguments(format!("Invalid arguments: {message}"));
+    let schema = Schema::compile(&ops::visible_schema(op)).map_err(|error| broken(error.to_string()))?;
+    schema.check(&Value::Object(arguments.clone())).map_err(|violations| {
+        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        broken(texts.join("; "))
+    })
+}
+
+fn read((status, body): (u16, Bytes)) -> ToolResult {
+    let text = String::from_utf8_lossy(&body);
+    if !(200..300).contains(&status) {
+        let message = ops::failure_text(status, &text);
+        return ToolResult { data: json!({"status": status}), error: Some(message) };
+    }
+    let data = if text.len() <= RESULT_MAX_BYTES { serde_json::from_str(&text).ok() } else { None };
+    ToolResult { data: data.unwrap_or_else(|| json!(ops::cap_text(&text, RESULT_MAX_BYTES))), error: None }
+}

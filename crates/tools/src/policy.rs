@@ -1,0 +1,120 @@
+//! What a project says about calls in general: a default and rules, kept per project and remembered for a moment.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernel::{ProjectId, Scope};
+use serde_json::{Map, Value, json};
+use store::{StoreError, args};
+
+use crate::permission::{Mode, Permission, Plan, ToolFacts, Verdict, decide};
+use crate::{CallError, Tools};
+
+/// How long another node may go on with an older policy.
+const REMEMBERED: Duration = Duration::from_secs(2);
+const MAX_REMEMBERED: usize = 10_000;
+const MAX_RULES: usize = 500;
+
+/// The policies of projects that called a moment ago.
+#[derive(Debug, Default)]
+pub(crate) struct Policies(Mutex<HashMap<ProjectId, (Instant, Arc<Value>)>>);
+
+impl Policies {
+    fn recent(&self, project: ProjectId) -> Option<Arc<Value>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&project).filter(|(since, _)| since.elapsed() < REMEMBERED).map(|(_, policy)| policy.clone())
+    }
+
+    fn remember(&self, project: ProjectId, policy: Arc<Value>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_REMEMBERED {
+            known.retain(|_, (since, _)| since.elapsed() < REMEMBERED);
+        }
+        known.insert(project, (Instant::now(), policy));
+    }
+}
+
+/// What happens when nobody said anything about a tool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unsaid {
+    /// Whoever calls has asked already, as runners do.
+    Run,
+    /// Reads run, everything else asks.
+    AskBeforeWrites,
+}
+
+impl Tools {
+    /// The project's policy: `{default?, rules}`.
+    pub async fn policy(&self, project: ProjectId) -> Result<Arc<Value>, StoreError> {
+        if let Some(policy) = self.policies.recent(project) {
+            return Ok(policy);
+        }
+        let row = self.db.optional("select plan from tool_policies where project_id = $1", args![project]).await?;
+        let policy = Arc::new(row.map_or_else(|| Ok(json!({"rules": []})), |row| row.get("plan"))?);
+        self.policies.remember(project, policy.clone());
+        Ok(policy)
+    }
+
+    /// Replaces the project's policy.
+    pub async fn set_policy(&self, scope: Scope, policy: Value) -> Result<Arc<Value>, CallError> {
+        check(&policy).map_err(CallError::BadFilter)?;
+        let sql = "insert into tool_policies (project_id, plan, updated_at, updated_by_id) values ($1, $2, $3, $4) \
+                   on conflict (project_id) do update set plan = excluded.plan, updated_at = excluded.updated_at, updated_by_id = excluded.updated_by_id";
+        self.db.execute(sql, args![scope.project, &policy, self.clock.now(), scope.author()]).await?;
+        let policy = Arc::new(policy);
+        self.policies.remember(scope.project, policy.clone());
+        Ok(policy)
+    }
+
+    /// Lets a call go on, refuses it, or makes it wait. The caller may ask for more care than the project does, never for less.
+    pub(crate) async fn permit(
+        &self,
+        scope: Scope,
+        facts: &ToolFacts<'_>,
+        arguments: &Map<String, Value>,
+        caller: Option<Permission>,
+        unsaid: Unsaid,
+    ) -> Result<(), CallError> {
+        let policy = self.policy(scope.project).await?;
+        let plan = plan(&policy, unsaid);
+        // Most projects say nothing, and then there is nothing to look at.
+        let verdict = if plan.is_silent() { plan.unsaid(facts) } else { decide(&plan, facts, &Value::Object(arguments.clone())) };
+        match verdict.max(caller.map_or(Verdict::Allow, Verdict::from)) {
+            Verdict::Allow => Ok(()),
+            Verdict::Ask => self.use_approval(scope, facts.name, arguments).await,
+            Verdict::Deny => Err(CallError::Denied(format!("The project does not allow calls of `{}`.", facts.name))),
+        }
+    }
+}
+
+fn plan(policy: &Value, unsaid: Unsaid) -> Plan {
+    let default = match unsaid {
+        _ if policy.get("default").is_some_and(|default| !default.is_null()) => return Plan::from_value(Some(policy)),
+        Unsaid::Run => Mode::Always(Permission::Allow),
+        Unsaid::AskBeforeWrites => Mode::AllowReads,
+    };
+    Plan::from_value(Some(policy)).with_mode(default)
+}
+
+/// A policy is written by a person, so every mistake in it is told.
+fn check(policy: &Value) -> Result<(), String> {
+    let Value::Object(fields) = policy else { return Err("The policy must be an object.".to_owned()) };
+    if let Some(unknown) = fields.keys().find(|key| !["default", "rules"].contains(&key.as_str())) {
+        return Err(format!("`{unknown}` is not part of a policy; there are `default` and `rules`."));
+    }
+    let default = fields.get("default").filter(|default| !default.is_null());
+    if default.is_some_and(|default| Mode::from_value(default).is_none()) {
+        return Err("`default` must be allow, ask, deny or allow_reads.".to_owned());
+    }
+    let rules = match fields.get("rules") {
+        None => return Ok(()),
+        Some(Value::Array(rules)) if rules.len() <= MAX_RULES => rules,
+        Some(Value::Array(_)) => return Err(format!("`rules` may hold {MAX_RULES} rules.")),
+        Some(_) => return Err("`rules` must be a list.".to_owned()),
+    };
+    match rules.iter().position(|rule| crate::permission::Rule::from_value(rule).is_none()) {
+        Some(index) => Err(format!("`rules.{index}` must have a `pattern` and a `permission` of allow, ask or deny.")),
+        None => Ok(()),
+    }
+}

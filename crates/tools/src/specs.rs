@@ -1,0 +1,278 @@
+//! The full resolver: from an agent's tool configs to the specs that a runner is given, on their wire names.
+
+use std::collections::{BTreeMap, HashSet};
+
+use kernel::{CallRef, Scope};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use url::Url;
+use workflows::{References, WorkflowError};
+
+use crate::config::{
+    ClientTool, CodeTool, ConfigError, GatewayTool, Hints, Identity, OnError, PlatformTool, ReferenceTool, Runtime, ToolConfig,
+    check_names, coerce_list,
+};
+use crate::format::{Format, ToolView, definition, function_name};
+use crate::ops::{self, Dispatch, Mount};
+use crate::permission::{BUILT_INS, Permission};
+use crate::{CallError, Definitions, ResolveError, Resolved, ResolvedTool, Tools};
+
+/// One tool as a runner gets it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    pub input_schema: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub render: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission: Option<Permission>,
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+/// Who does what the tool does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Work {
+    /// The server, reached by a call ref or by a request of its own.
+    Callback(Callback),
+    /// The runner, which runs a script.
+    Code { runtime: Runtime, code: String },
+    /// The caller's application.
+    Client,
+}
+
+/// How the server is reached.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Callback {
+    #[serde(flatten)]
+    pub dispatch: Dispatch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub ephemeral_args: &'static [&'static str],
+}
+
+impl Callback {
+    fn by_ref(call_ref: String) -> Self {
+        Self { dispatch: Dispatch::Handler { call_ref, context_bindings: BTreeMap::new() }, timeout_ms: None, ephemeral_args: &[] }
+    }
+}
+
+/// Where a runner takes its calls; the key is the runner's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolCallback {
+    #[serde(serialize_with = "as_text")]
+    pub endpoint: Url,
+    pub authorization: Option<String>,
+}
+
+fn as_text<S: serde::Serializer>(url: &Url, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(url)
+}
+
+/// Specs with the one callback they share.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SpecSet {
+    pub specs: Vec<ToolSpec>,
+    #[serde(rename = "toolCallback")]
+    pub callback: Option<ToolCallback>,
+    pub warnings: Vec<String>,
+}
+
+impl SpecSet {
+    /// Puts another set behind this one. Two different callbacks are a mistake, not a choice; so are two tools of one name.
+    pub fn join(mut self, other: Self) -> Result<Self, ResolveError> {
+        match (&self.callback, other.callback) {
+            (Some(ours), Some(theirs)) if *ours != theirs => {
+                return Err(ResolveError::TwoCallbacks(ours.endpoint.to_string(), theirs.endpoint.to_string()));
+            }
+            (None, theirs) => self.callback = theirs,
+            (Some(_), _) => {}
+        }
+        self.specs.extend(other.specs);
+        self.warnings.extend(other.warnings);
+        let mut names = HashSet::new();
+        for spec in &self.specs {
+            if BUILT_INS.contains(&spec.name.trim().to_lowercase().as_str()) {
+                return Err(ConfigError::Reserved(spec.name.clone()).into());
+            }
+            if !names.insert(spec.name.as_str()) {
+                return Err(ConfigError::Duplicate(Identity::Name(spec.name.clone())).into());
+            }
+        }
+        Ok(self)
+    }
+
+    /// The tools as a model API takes them, by the names that their author gave them.
+    pub fn definitions(&self, format: Format) -> Definitions {
+        let define = |spec: &ToolSpec| {
+            let view = ToolView {
+                name: &spec.name,
+                description: &spec.description,
+                input_schema: &spec.input_schema,
+                output_schema: None,
+                read_only: spec.read_only,
+                destructive: None,
+            };
+            definition(format, &view)
+        };
+        let names = self.specs.iter().map(|spec| (function_name(&spec.name), spec.target())).collect();
+        Definitions { definitions: self.specs.iter().map(define).collect(), names }
+    }
+}
+
+impl ToolSpec {
+    /// What a call of the tool is aimed at.
+    fn target(&self) -> String {
+        match &self.work {
+            Work::Callback(Callback { dispatch: Dispatch::Handler { call_ref, .. }, .. }) => call_ref.clone(),
+            Work::Callback(Callback { dispatch: Dispatch::Direct { .. }, .. }) => ops::call_ref(&self.name),
+            Work::Code { .. } | Work::Client => self.name.clone(),
+        }
+    }
+}
+
+impl Tools {
+    /// Resolves configs of every kind: gateway tools first, then platform, reference, code and client tools, each in their order. Names
+    /// are checked before anything is looked up.
+    pub async fn specs(&self, scope: Scope, items: &[Value], callback: &ToolCallback) -> Result<SpecSet, ResolveError> {
+        let configs = coerce_list(items, OnError::Raise)?.configs;
+        check_names(&configs)?;
+        let mount = Mount::of(&callback.endpoint).map_err(|error| ResolveError::Callback(error.to_string()))?;
+        let mut gateways = Vec::new();
+        let (mut platform, mut references, mut local, mut warnings) = (Vec::new(), Vec::new(), (Vec::new(), Vec::new()), Vec::new());
+        for config in &configs {
+            match config {
+                ToolConfig::Builtin(tool) => {
+                    warnings.push(format!("`{}` is a built-in; it is always active and resolves to nothing", tool.name));
+                }
+                ToolConfig::Gateway(tool) => gateways.push(tool),
+                ToolConfig::Platform(tool) => platform.push(platform_spec(tool, &mount)?),
+                ToolConfig::Reference(tool) => references.push(tool),
+                ToolConfig::Code(tool) => local.0.push(code_spec(tool)?),
+                ToolConfig::Client(tool) => local.1.push(client_spec(tool)),
+            }
+        }
+        let gateways = self.gateway_specs(scope, &gateways).await?;
+        let mut referenced = Vec::with_capacity(references.len());
+        for tool in references {
+            referenced.push(self.reference_spec(scope, tool).await?);
+        }
+        let reached =
+            |specs: Vec<ToolSpec>| SpecSet { callback: (!specs.is_empty()).then(|| callback.clone()), specs, warnings: Vec::new() };
+        let here = |specs| SpecSet { specs, callback: None, warnings: Vec::new() };
+        SpecSet { warnings, ..SpecSet::default() }
+            .join(reached(gateways))?
+            .join(reached(platform))?
+            .join(reached(referenced))?
+            .join(here(local.0))?
+            .join(here(local.1))
+    }
+
+    async fn gateway_specs(&self, scope: Scope, tools: &[&GatewayTool]) -> Result<Vec<ToolSpec>, ResolveError> {
+        let Resolved { custom, .. } = self.resolve_gateways(scope, tools).await?;
+        Ok(custom.into_iter().zip(tools).map(|(resolved, tool)| gateway_spec(resolved, &tool.hints)).collect())
+    }
+
+    /// The schema is the author's, or else the workflow's own, so that it cannot drift.
+    async fn reference_spec(&self, scope: Scope, tool: &ReferenceTool) -> Result<ToolSpec, ResolveError> {
+        let call_ref = tool.call_ref();
+        let references = match &call_ref {
+            CallRef::Environment { environment, slug } => References::deployed(environment, slug),
+            _ => References::workflow(tool.slug.as_str(), version(&call_ref)),
+        };
+        let found = self.workflows.retrieve(scope, &references, None).await.map_err(|error| match error {
+            WorkflowError::NotFound(what) => WorkflowError::NotFound(format!("{call_ref}: {what}")),
+            other => other,
+        });
+        let found = found.map_err(CallError::from)?;
+        let name = tool.name.clone().unwrap_or_else(|| tool.slug.to_string());
+        let authored = Value::Object(tool.input_schema.clone());
+        let input_schema = if is_empty(&authored) { found.input_schema().cloned().unwrap_or(authored) } else { authored };
+        let description = tool.description.clone().or(found.artifact.description).unwrap_or_else(|| name.clone());
+        Ok(spec(name, description, input_schema, &tool.hints, Work::Callback(Callback::by_ref(call_ref.to_string()))))
+    }
+}
+
+fn version(call_ref: &CallRef) -> Option<&str> {
+    match call_ref {
+        CallRef::Variant { version, .. } => version.as_deref(),
+        _ => None,
+    }
+}
+
+/// What a config has when its author gives no schema.
+fn is_empty(schema: &Value) -> bool {
+    *schema == json!({"type": "object", "properties": {}}) || *schema == json!({})
+}
+
+fn spec(name: String, description: String, input_schema: Value, hints: &Hints, work: Work) -> ToolSpec {
+    ToolSpec { name, description, input_schema, render: hints.render.clone(), read_only: None, permission: hints.permission, work }
+}
+
+fn gateway_spec(tool: ResolvedTool, hints: &Hints) -> ToolSpec {
+    let work = Work::Callback(Callback::by_ref(tool.call_ref));
+    ToolSpec { read_only: Some(tool.read_only), ..spec(tool.name, tool.description, tool.input_schema, hints, work) }
+}
+
+fn platform_spec(tool: &PlatformTool, mount: &Mount) -> Result<ToolSpec, ResolveError> {
+    let op = ops::lookup(&tool.op).map_err(|error| ResolveError::Op(error.to_string()))?;
+    let parts = ops::spec_parts(op, mount, tool.hints.permission);
+    let work = Work::Callback(Callback { dispatch: parts.dispatch, timeout_ms: parts.timeout_ms, ephemeral_args: parts.ephemeral_args });
+    Ok(ToolSpec {
+        read_only: Some(parts.read_only),
+        ..spec(tool.op.clone(), op.description.clone(), parts.input_schema, &tool.hints, work)
+    })
+}
+
+fn code_spec(tool: &CodeTool) -> Result<ToolSpec, ResolveError> {
+    if !tool.secrets.is_empty() {
+        return Err(ResolveError::Secrets { tool: tool.name.clone(), secrets: tool.secrets.join(", ") });
+    }
+    let description = tool.description.clone().unwrap_or_else(|| tool.name.clone());
+    let work = Work::Code { runtime: tool.runtime, code: tool.script.clone() };
+    Ok(spec(tool.name.clone(), description, Value::Object(tool.input_schema.clone()), &tool.hints, work))
+}
+
+fn client_spec(tool: &ClientTool) -> ToolSpec {
+    let description = tool.description.clone().unwrap_or_else(|| tool.name.clone());
+    spec(tool.name.clone(), description, Value::Object(tool.input_schema.clone()), &tool.hints, Work::Client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(name: &str, endpoint: &str) -> SpecSet {
+        let work = Work::Callback(Callback::by_ref("workflow.variant.x".to_owned()));
+        let spec = spec(name.to_owned(), name.to_owned(), json!({}), &Hints::default(), work);
+        let callback = ToolCallback { endpoint: endpoint.parse().unwrap(), authorization: None };
+        SpecSet { specs: vec![spec], callback: Some(callback), warnings: Vec::new() }
+    }
+
+    #[test]
+    fn sets_share_one_callback_and_no_names() {
+        let one = "https://a/tools/call";
+        let joined = set("x", one).join(set("y", one)).unwrap();
+        assert_eq!(joined.specs.len(), 2);
+        assert!(matches!(set("x", one).join(set("y", "https://b/tools/call")), Err(ResolveError::TwoCallbacks(..))));
+        assert!(matches!(set("x", one).join(set("x", one)), Err(ResolveError::Config(ConfigError::Duplicate(_)))));
+        assert!(matches!(set("x", one).join(set(" Bash", one)), Err(ResolveError::Config(ConfigError::Reserved(_)))));
+    }
+
+    #[test]
+    fn specs_are_written_on_their_wire_names() {
+        let op = platform_spec(&PlatformTool { op: "rename_agent".to_owned(), hints: Hints::default() }, &Mount::root()).unwrap();
+        let wire = json!(op);
+        assert_eq!((&wire["kind"], &wire["readOnly"], &wire["call"]["args_into"]), (&json!("callback"), &json!(false), &json!("workflow")));
+        assert!(wire.get("callRef").is_none() && wire["inputSchema"].is_object() && wire.get("permission").is_none());
+        let client = client_spec(&ClientTool { name: "pick".into(), description: None, input_schema: Map::new(), hints: Hints::default() });
+        assert_eq!(json!(client), json!({"name": "pick", "description": "pick", "inputSchema": {}, "kind": "client"}));
+    }
+}

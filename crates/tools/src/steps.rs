@@ -1,0 +1,40 @@
+//! The calls of workflow steps: tools like any others, made with the permissions of whoever runs the workflow.
+
+use std::sync::{Arc, Weak};
+
+use futures_util::future::BoxFuture;
+use kernel::Permission;
+use serde_json::Value;
+use workflows::{StepCall, StepCaller};
+
+use crate::{CallRequest, Parts, Tools};
+
+/// Knows the tools without keeping them alive: they hold the workflows that hold this.
+#[derive(Debug)]
+pub(crate) struct Caller(Weak<Parts>);
+
+impl Caller {
+    pub(crate) fn new(tools: &Tools) -> Self {
+        Self(Arc::downgrade(&tools.0))
+    }
+}
+
+impl StepCaller for Caller {
+    fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, String>> {
+        Box::pin(async move {
+            let tools = Tools(self.0.upgrade().ok_or("the server is stopping")?);
+            if !call.scope.may(Permission::RunTools) {
+                return Err(format!("this key lacks `{}`", Permission::RunTools));
+            }
+            let request = CallRequest {
+                name: call.name,
+                arguments: Value::Object(call.arguments),
+                idempotency_key: call.idempotency_key,
+                depth: call.depth,
+                ..CallRequest::default()
+            };
+            let result = tools.call(call.scope, request).await.map_err(|error| error.to_string())?.result;
+            result.error.map_or(Ok(result.data), Err)
+        })
+    }
+}

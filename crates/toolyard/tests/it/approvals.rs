@@ -1,0 +1,142 @@
+//! `/tools/approvals` and `/tools/permissions`: calls that wait for a person.
+
+use std::time::Duration;
+
+use http::Method;
+use kernel::Role;
+use serde_json::{Value, json};
+
+use crate::support::{Database, Fake, Test, call_body, on_both};
+
+const MAKE: &str = "tools.native.fake.MAKE_A_THING.main";
+
+async fn ask_before(test: &Test, pattern: &str, permission: &str) {
+    let policy = json!({"permissions": {"rules": [{"pattern": pattern, "permission": permission}]}});
+    test.request(Method::PUT, "/tools/permissions", Some(format!("ApiKey {}", test.owner)), Some(policy)).await.expect(200);
+}
+
+/// The id of the approval that a call waits for.
+async fn waiting(test: &Test, key: &str, arguments: Value) -> String {
+    let answer = test.call_as(key, MAKE, arguments).await.expect(202);
+    assert_eq!(answer["approval"]["status"], "pending");
+    answer["approval"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn decide(test: &Test, id: &str, decision: &str) -> Value {
+    test.post(&format!("/tools/approvals/{id}"), json!({"decision": decision, "note": "because"})).await.expect(200)["approval"].take()
+}
+
+on_both! {
+    async fn an_approved_call_goes_through_once(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, "tools.native.fake.MAKE_*", "ask").await;
+        let runner = test.key("default", Role::Annotator, None).await;
+        let before = fake.seen().len();
+        let id = waiting(test, &runner, json!({"title": "a", "labels": ["x"]})).await;
+        assert_eq!(waiting(test, &runner, json!({"labels": ["x"], "title": "a"})).await, id, "the same call waits for the same word");
+        assert_eq!(fake.seen().len(), before, "nothing runs while it waits");
+
+        let listed = test.get("/tools/approvals?status=pending").await.expect(200);
+        assert_eq!((&listed["count"], &listed["approvals"][0]["id"], &listed["approvals"][0]["arguments"]["title"]), (&json!(1), &json!(id), &json!("a")));
+        test.post_as(&runner, &format!("/tools/approvals/{id}"), json!({"decision": "approve"})).await.expect(403);
+        assert_eq!(decide(test, &id, "approve").await["note"], "because");
+        test.post(&format!("/tools/approvals/{id}"), json!({"decision": "deny"})).await.expect(409);
+
+        let made = Test::content(test.call_as(&runner, MAKE, json!({"labels": ["x"], "title": "a"})).await);
+        assert_eq!(made["successful"], true);
+        assert_eq!(fake.seen().len(), before + 1);
+        assert_eq!(test.get(&format!("/tools/approvals/{id}")).await.expect(200)["approval"]["status"], "used");
+        let second = waiting(test, &runner, json!({"title": "a", "labels": ["x"]})).await;
+        assert_ne!(second, id, "an approval holds for one call");
+        // What is not asked about runs as ever.
+        test.call_as(&runner, "tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await.expect(200);
+    }
+
+    async fn an_approval_is_good_for_nothing_else(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, "*", "ask").await;
+        let runner = test.key("default", Role::Annotator, None).await;
+        let other = test.key("default", Role::Annotator, None).await;
+        let before = fake.seen().len();
+        let id = waiting(test, &runner, json!({"title": "a"})).await;
+        decide(test, &id, "approve").await;
+        assert_ne!(waiting(test, &runner, json!({"title": "b"})).await, id, "other arguments");
+        assert_ne!(waiting(test, &other, json!({"title": "a"})).await, id, "another key");
+        test.call_as(&runner, "tools.native.fake.SLOWLY.main", json!({"ms": 0})).await.expect(202);
+        test.clock.advance(Duration::from_hours(25));
+        assert_ne!(waiting(test, &runner, json!({"title": "a"})).await, id, "after it expired");
+        assert_eq!(fake.seen().len(), before);
+        assert_eq!(test.get(&format!("/tools/approvals/{id}")).await.expect(200)["approval"]["status"], "expired");
+        assert_eq!(test.get("/tools/approvals?status=expired").await.expect(200)["count"], 4);
+        test.post(&format!("/tools/approvals/{id}"), json!({"decision": "approve"})).await.expect(409);
+    }
+
+    async fn twenty_calls_share_one_approval_and_one_goes_through(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, MAKE, "ask").await;
+        let id = waiting(test, &test.owner, json!({"title": "a"})).await;
+        decide(test, &id, "approve").await;
+        let calls = (0..20).map(|_| test.call(MAKE, json!({"title": "a"})));
+        let replies = futures_util::future::join_all(calls).await;
+        assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 1);
+        assert!(replies.iter().all(|reply| matches!(reply.status.as_u16(), 200 | 202)));
+    }
+
+    async fn a_denied_call_is_told_why(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, MAKE, "ask").await;
+        let id = waiting(test, &test.owner, json!({"title": "a"})).await;
+        decide(test, &id, "deny").await;
+        for _ in 0..2 {
+            assert_eq!(test.call(MAKE, json!({"title": "a"})).await.detail(403), format!("The call of `{MAKE}` was denied: because"));
+        }
+        ask_before(test, MAKE, "deny").await;
+        assert!(test.call(MAKE, json!({"title": "b"})).await.detail(403).contains("does not allow"));
+    }
+
+    async fn a_caller_may_be_stricter_and_never_looser(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let with = |permission: &str| {
+            let mut body = call_body(MAKE, &json!({"title": "a"}));
+            body["data"]["permission"] = json!(permission);
+            body
+        };
+        test.post("/tools/call", with("ask")).await.expect(202);
+        test.post("/tools/call", with("deny")).await.expect(403);
+        test.post("/tools/call", with("allow")).await.expect(200);
+        test.post("/tools/call", with("maybe")).await.expect(422);
+        ask_before(test, MAKE, "ask").await;
+        test.post("/tools/call", with("allow")).await.expect(202);
+    }
+
+    async fn bad_calls_ask_nobody(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, "*", "ask").await;
+        test.call(MAKE, json!({"title": 7})).await.expect(400);
+        test.call("tools.native.fake.NOPE.main", json!({})).await.expect(404);
+        test.call("workflow.variant.nope", json!({})).await.expect(404);
+        assert_eq!(test.get("/tools/approvals").await.expect(200)["count"], 0);
+    }
+
+    async fn policies_are_checked(test: &Test) {
+        for (policy, part) in [
+            (json!([]), "must be an object"),
+            (json!({"defaults": "ask"}), "`defaults`"),
+            (json!({"default": "maybe"}), "`default`"),
+            (json!({"rules": {}}), "`rules`"),
+            (json!({"rules": [{"pattern": "x", "permission": "allow"}, {"pattern": "", "permission": "ask"}]}), "`rules.1`"),
+        ] {
+            let body = Some(json!({"permissions": policy}));
+            let detail = test.request(Method::PUT, "/tools/permissions", Some(format!("ApiKey {}", test.owner)), body).await.detail(422);
+            assert!(detail.contains(part), "{policy}: {detail}");
+        }
+        assert_eq!(test.get("/tools/permissions").await.expect(200)["permissions"], json!({"rules": []}));
+        test.get("/tools/approvals?status=nope").await.expect(422);
+    }
+}
