@@ -5,11 +5,14 @@ pub mod admin;
 pub mod catalog;
 pub mod connections;
 pub mod edge;
+pub mod environments;
+pub mod histories;
 pub mod operations;
 pub mod pages;
 mod routes;
 pub mod tools;
 pub mod triggers;
+pub mod workflows;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::edge::{mount, watch};
-use crate::{App, admin, operations, pages, tools, triggers};
+use crate::{App, admin, environments, operations, pages, tools, triggers, workflows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -90,6 +90,54 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::connections::refresh))
         .routes(routes!(triggers::connections::revoke))
         .routes(routes!(triggers::connections::usage))
+        .routes(routes!(workflows::history::query))
+        .routes(routes!(workflows::history::create))
+        .routes(routes!(workflows::invoke::invoke))
+        .routes(routes!(workflows::runs::list))
+        .routes(routes!(workflows::runs::fetch))
+        .routes(routes!(workflows::runs::signing_secret))
+        .routes(routes!(workflows::history::fetch, workflows::history::edit))
+        .routes(routes!(workflows::history::archive))
+        .routes(routes!(workflows::history::unarchive))
+        .routes(routes!(workflows::history::query_variants))
+        .routes(routes!(workflows::history::create_variant))
+        .routes(routes!(workflows::history::fork))
+        .routes(routes!(workflows::history::fetch_variant))
+        .routes(routes!(workflows::history::archive_variant))
+        .routes(routes!(workflows::history::unarchive_variant))
+        .routes(routes!(workflows::history::query_revisions))
+        .routes(routes!(workflows::history::commit))
+        .routes(routes!(workflows::history::log))
+        .routes(routes!(workflows::history::retrieve))
+        .routes(routes!(workflows::history::resolve))
+        .routes(routes!(workflows::deploy::deploy))
+        .routes(routes!(workflows::history::fetch_revision))
+        .routes(routes!(workflows::history::archive_revision))
+        .routes(routes!(workflows::history::unarchive_revision))
+        .routes(routes!(workflows::simple::create))
+        .routes(routes!(workflows::simple::fetch))
+        .routes(routes!(environments::history::query))
+        .routes(routes!(environments::history::create))
+        .routes(routes!(environments::history::fetch, environments::history::edit))
+        .routes(routes!(environments::history::archive))
+        .routes(routes!(environments::history::unarchive))
+        .routes(routes!(environments::history::query_variants))
+        .routes(routes!(environments::history::create_variant))
+        .routes(routes!(environments::history::fork))
+        .routes(routes!(environments::history::fetch_variant))
+        .routes(routes!(environments::history::archive_variant))
+        .routes(routes!(environments::history::unarchive_variant))
+        .routes(routes!(environments::history::query_revisions))
+        .routes(routes!(environments::history::commit))
+        .routes(routes!(environments::history::log))
+        .routes(routes!(environments::history::retrieve))
+        .routes(routes!(environments::history::resolve))
+        .routes(routes!(environments::history::fetch_revision))
+        .routes(routes!(environments::history::archive_revision))
+        .routes(routes!(environments::history::unarchive_revision))
+        .routes(routes!(environments::simple::create))
+        .routes(routes!(environments::simple::guard))
+        .routes(routes!(environments::simple::unguard))
         .routes(routes!(pages::show, pages::submit))
 }
 

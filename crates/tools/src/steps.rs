@@ -5,6 +5,8 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use kernel::Permission;
 use serde_json::Value;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
 use workflows::{StepCall, StepCaller};
 
 use crate::{CallRequest, Parts, Tools};
@@ -33,7 +35,10 @@ impl StepCaller for Caller {
                 depth: call.depth,
                 ..CallRequest::default()
             };
-            let result = tools.call(call.scope, request).await.map_err(|error| error.to_string())?.result;
+            // A task of its own, so that workflows inside workflows do not pile up on one stack; it ends with its caller.
+            let work = async move { tools.call(call.scope, request).await };
+            let reply = AbortOnDropHandle::new(tokio::spawn(work.in_current_span())).await.map_err(|error| error.to_string())?;
+            let result = reply.map_err(|error| error.to_string())?.result;
             result.error.map_or(Ok(result.data), Err)
         })
     }

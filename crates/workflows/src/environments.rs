@@ -21,6 +21,13 @@ pub struct Deploy {
     pub message: Option<String>,
 }
 
+/// What was deployed, and the environment's revision that says so.
+#[derive(Clone, Debug)]
+pub struct Deployed {
+    pub revision: Revision,
+    pub environment: Committed,
+}
+
 impl Workflows {
     /// Makes the default environments of a project that has none yet.
     pub(crate) async fn ensure_environments(&self, project: ProjectId) -> Result<(), WorkflowError> {
@@ -88,7 +95,7 @@ impl Workflows {
     }
 
     /// Deploys a revision: from now on the environment's key leads to exactly this one.
-    pub async fn deploy(&self, scope: Scope, deploy: Deploy) -> Result<Committed, WorkflowError> {
+    pub async fn deploy(&self, scope: Scope, deploy: Deploy) -> Result<Deployed, WorkflowError> {
         self.ensure_environments(scope.project).await?;
         let workflow = self.find(scope.project, Family::Workflow, &deploy.references.workflow).await?;
         let environment = self.find(scope.project, Family::Environment, &deploy.references.environment).await?;
@@ -96,7 +103,8 @@ impl Workflows {
         let set = Map::from_iter([(key, workflow.references())]);
         let change = Change::Delta(Delta { set: Some(set), remove: None });
         let new = NewRevision { variant: environment.variant.id, change, base: None, message: deploy.message, is_own: false };
-        self.commit(scope, Family::Environment, new).await
+        let environment = self.commit(scope, Family::Environment, new).await?;
+        Ok(Deployed { revision: workflow.revision, environment })
     }
 
     /// Keeps an environment from being deployed to, or lets it be again.

@@ -60,6 +60,12 @@ impl Workflows {
         Ok(Retrieved { key: Some(key), ..self.find(scope.project, Family::Workflow, &deployed.workflow).await? })
     }
 
+    /// The environment's revision that the references name.
+    pub async fn retrieve_environment(&self, scope: Scope, references: &References) -> Result<Retrieved, WorkflowError> {
+        self.ensure_environments(scope.project).await?;
+        self.find(scope.project, Family::Environment, &references.environment).await
+    }
+
     /// Finds a revision by references to its levels; the deepest one decides, the others must agree.
     pub(crate) async fn find(&self, project: ProjectId, family: Family, levels: &Levels) -> Result<Retrieved, WorkflowError> {
         let db = &self.0.db;
@@ -87,7 +93,7 @@ impl Workflows {
             (Some(exact), _, _) => rows::variant_by(db, project, family, Some(exact.variant.uuid()), None).await?,
             (None, Some(line), _) => Some(line),
             (None, None, Some(root)) => rows::default_variant(db, project, root.id).await?,
-            (None, None, None) => return Err(WorkflowError::BadRequest(format!("Name a {} by id or slug.", family.name()))),
+            (None, None, None) => return Err(WorkflowError::BadRequest(format!("Name the {} by id or slug.", family.name()))),
         };
         let variant = variant.ok_or_else(|| WorkflowError::missing(family, " variant"))?;
         let artifact = match root {

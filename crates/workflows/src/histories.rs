@@ -12,9 +12,7 @@ const RESERVED: &str = "__ag__";
 
 impl Workflows {
     pub async fn create_artifact(&self, scope: Scope, family: Family, new: NewArtifact) -> Result<Artifact, WorkflowError> {
-        if family == Family::Environment {
-            self.ensure_environments(scope.project).await?;
-        }
+        self.ensure_defaults(scope, family).await?;
         let mut tx = self.0.db.begin().await?;
         let artifact = self.insert_artifact(&mut tx, scope, family, new).await?;
         tx.commit().await?;
@@ -32,9 +30,7 @@ impl Workflows {
         if let Some(data) = &data {
             data::check(family, data)?;
         }
-        if family == Family::Environment {
-            self.ensure_environments(scope.project).await?;
-        }
+        self.ensure_defaults(scope, family).await?;
         let mut tx = self.0.db.begin().await?;
         let artifact = self.insert_artifact(&mut tx, scope, family, new).await?;
         let variant = NewVariant { artifact: artifact.id, slug: artifact.slug.clone(), name: None, description: None };
@@ -172,18 +168,31 @@ impl Workflows {
     }
 
     pub async fn query_artifacts(&self, scope: Scope, family: Family, query: &Query) -> Result<Vec<Artifact>, WorkflowError> {
-        if family == Family::Environment {
-            self.ensure_environments(scope.project).await?;
-        }
+        self.ensure_defaults(scope, family).await?;
         Ok(rows::artifacts(&self.0.db, scope.project, family, query).await?)
     }
 
     pub async fn query_variants(&self, scope: Scope, family: Family, query: &Query) -> Result<Vec<Variant>, WorkflowError> {
+        self.ensure_defaults(scope, family).await?;
         Ok(rows::variants(&self.0.db, scope.project, family, query).await?)
     }
 
     pub async fn query_revisions(&self, scope: Scope, family: Family, query: &Query) -> Result<Vec<Revision>, WorkflowError> {
+        self.ensure_defaults(scope, family).await?;
         Ok(rows::revisions(&self.0.db, scope.project, family, query).await?)
+    }
+
+    /// A variant's revisions from one version back, or from the newest, archived ones among them.
+    pub async fn log(
+        &self,
+        scope: Scope,
+        family: Family,
+        variant: VariantId,
+        from: Option<i64>,
+        depth: i64,
+    ) -> Result<Vec<Revision>, WorkflowError> {
+        self.variant(scope, family, variant).await?;
+        Ok(rows::log(&self.0.db, scope.project, variant, from, depth).await?)
     }
 
     /// The artifact that an id or slug names.
@@ -191,8 +200,17 @@ impl Workflows {
         if id.is_none() && slug.is_none() {
             return Err(WorkflowError::BadRequest(format!("Name the {} by id or slug.", family.name())));
         }
+        self.ensure_defaults(scope, family).await?;
         let found = rows::artifact_by(&self.0.db, scope.project, family, id, slug).await?;
         found.ok_or_else(|| WorkflowError::missing(family, ""))
+    }
+
+    /// A project's first look at its environments makes the default ones.
+    async fn ensure_defaults(&self, scope: Scope, family: Family) -> Result<(), WorkflowError> {
+        match family {
+            Family::Workflow => Ok(()),
+            Family::Environment => self.ensure_environments(scope.project).await,
+        }
     }
 }
 

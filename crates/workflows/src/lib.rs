@@ -26,7 +26,7 @@ use kernel::Clock;
 use kernel::signed::Signer;
 
 pub use commit::{Change, Committed, Delta, NewRevision};
-pub use environments::{DEFAULT_ENVIRONMENTS, Deploy};
+pub use environments::{DEFAULT_ENVIRONMENTS, Deploy, Deployed};
 pub use error::WorkflowError;
 pub use fetch::{Retrieved, deployment_key};
 pub use invoke::{InvokeReply, InvokeRequest, MAX_DEPTH, RUN_LIMIT};

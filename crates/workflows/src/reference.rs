@@ -105,6 +105,11 @@ impl References {
         Self { workflow, environment: Levels::default() }
     }
 
+    /// The newest revision of a workflow, by its id.
+    pub fn artifact(id: Uuid) -> Self {
+        Self { workflow: Levels { artifact: Some(Reference::id(id)), ..Levels::default() }, environment: Levels::default() }
+    }
+
     /// The newest revision of a variant.
     pub fn variant(id: Uuid) -> Self {
         Self { workflow: Levels { variant: Some(Reference::id(id)), ..Levels::default() }, environment: Levels::default() }

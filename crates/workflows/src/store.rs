@@ -204,6 +204,22 @@ pub(crate) async fn revision_of(
     db.optional(sql, args![project, variant, version]).await?.as_ref().map(revision).transpose()
 }
 
+/// A variant's revisions by version, newest first.
+pub(crate) async fn log(
+    db: &Db,
+    project: ProjectId,
+    variant: VariantId,
+    from: Option<i64>,
+    depth: i64,
+) -> Result<Vec<Revision>, StoreError> {
+    let sql = concat!(
+        "select ",
+        revision_columns!(),
+        " from revisions where project_id = $1 and variant_id = $2 and ($3 is null or version <= $3) order by version desc limit $4"
+    );
+    db.all(sql, args![project, variant, from, depth]).await?.iter().map(revision).collect()
+}
+
 /// The newest revision, with the variant's row held so that two commits cannot take the same version.
 pub(crate) async fn head_for_commit(
     tx: &mut Tx,

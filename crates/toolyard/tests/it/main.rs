@@ -15,5 +15,7 @@ mod edge;
 mod hosted;
 mod oauth;
 mod openapi;
+mod ops;
+mod reserved;
 mod resolve;
 mod walk;

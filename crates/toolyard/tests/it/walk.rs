@@ -1,5 +1,7 @@
 //! Every documented route, found in the document itself, so that later routes are covered too.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 use kernel::Role;
 use serde_json::{Value, json};
@@ -28,10 +30,32 @@ fn operations() -> Vec<Operation> {
     found
 }
 
+/// Rows of the default project, by the name that paths have for their ids.
+async fn rows(test: &Test, connection: &str) -> BTreeMap<String, String> {
+    let id = |value: &Value| value.as_str().unwrap().to_owned();
+    let workflow = json!({"workflow": {"slug": "walked", "data": {"kind": "echo"}}});
+    let workflow = test.post("/simple/workflows", workflow).await.expect(200)["workflow"].take();
+    let environment = json!({"environment": {"slug": "walked"}});
+    let environment = test.post("/simple/environments", environment).await.expect(200)["environment"].take();
+    let run = test.post("/workflows/invoke", json!({"references": {"workflow": {"slug": "walked"}}})).await.expect(200);
+    [
+        ("{connection_id}", connection.to_owned()),
+        ("{workflow_id}", id(&workflow["id"])),
+        ("{workflow_variant_id}", id(&workflow["variant_id"])),
+        ("{workflow_revision_id}", id(&workflow["revision_id"])),
+        ("{environment_id}", id(&environment["id"])),
+        ("{environment_variant_id}", id(&environment["variant_id"])),
+        ("{environment_revision_id}", id(&environment["revision_id"])),
+        ("{run_id}", id(&run["meta"]["run_id"])),
+    ]
+    .map(|(name, id)| (name.to_owned(), id))
+    .into()
+}
+
 /// The path with ids that exist in the default project.
-fn filled(path: &str, connection: &str) -> String {
-    path.replace("{connection_id}", connection)
-        .replace("{provider_key}", "native")
+fn filled(path: &str, rows: &BTreeMap<String, String>) -> String {
+    let path = rows.iter().fold(path.to_owned(), |path, (name, id)| path.replace(name, id));
+    path.replace("{provider_key}", "native")
         .replace("{integration_key}", "fake")
         .replace("{action_key}", "GET_A_THING")
         .replace("{event_key}", "THING_MADE")
@@ -40,6 +64,13 @@ fn filled(path: &str, connection: &str) -> String {
         .map(|part| if part.starts_with('{') { uuid::Uuid::now_v7().to_string() } else { part.to_owned() })
         .collect::<Vec<_>>()
         .join("/")
+}
+
+/// What every project has something of: the catalog, the default environments, a secret of its own.
+fn shows_more(path: &str) -> bool {
+    path.contains("/catalog/")
+        || path.starts_with("/environments/")
+        || ["/tools/schema", "/tools/ops", "/tools/permissions", "/workflows/signing-secret"].contains(&path)
 }
 
 #[test]
@@ -64,7 +95,7 @@ fn only_what_must_be_public_is_public() {
 on_both! {
     async fn without_a_key_nothing_opens(test: &Test) {
         for operation in operations().into_iter().filter(|operation| operation.needs.is_some()) {
-            let path = filled(&operation.path, &uuid::Uuid::now_v7().to_string());
+            let path = filled(&operation.path, &BTreeMap::new());
             for authorization in [None, Some("ApiKey wrong".to_owned()), Some("Access wrong".to_owned())] {
                 let reply = test.request(operation.method.clone(), &path, authorization, Some(json!({}))).await;
                 assert_eq!(reply.status, 401, "{} {path}: {}", operation.method, reply.text);
@@ -75,10 +106,11 @@ on_both! {
     async fn a_viewer_changes_nothing(test: &Test) {
         let fake = Fake::start().await;
         let connection = test.connect_fake(&fake, "main").await["id"].as_str().unwrap().to_owned();
+        let rows = rows(test, &connection).await;
         let viewer = format!("ApiKey {}", test.key("default", Role::Viewer, None).await);
         for operation in operations() {
             let Some(needs) = operation.needs.filter(|needs| needs != "operator") else { continue };
-            let path = filled(&operation.path, &connection);
+            let path = filled(&operation.path, &rows);
             let reply = test.request(operation.method.clone(), &path, Some(viewer.clone()), Some(json!({}))).await;
             if needs.starts_with("view_") {
                 assert_ne!(reply.status, 403, "{} {path}", operation.method);
@@ -94,22 +126,25 @@ on_both! {
         let connection = test.connect_fake(&fake, "main").await["id"].as_str().unwrap().to_owned();
         test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": "x"})).await.expect(200);
         test.post("/tools/oauth-apps", json!({"oauth_app": {"integration_key": "oidc", "client_id": "c", "client_secret": "s"}})).await.expect(200);
+        let rows = rows(test, &connection).await;
+        let secret = test.get("/workflows/signing-secret").await.text;
         let stranger = format!("ApiKey {}", test.key("elsewhere", Role::Owner, None).await);
         for operation in operations() {
             if operation.needs.as_deref().is_none_or(|needs| needs == "operator") {
                 continue;
             }
-            let path = filled(&operation.path, &connection);
+            let path = filled(&operation.path, &rows);
             let reply = test.request(operation.method.clone(), &path, Some(stranger.clone()), Some(json!({}))).await;
             let at = format!("{} {path}: {} {}", operation.method, reply.status, reply.text);
             if operation.path.contains("_id}") {
                 // A body that lacks something is refused before the row is looked for.
                 assert!(matches!(reply.status.as_u16(), 404 | 422), "{at}");
-            } else if reply.status == 200 && !operation.path.contains("/catalog/") && !["/tools/schema", "/tools/ops", "/tools/permissions"].contains(&operation.path.as_str()) {
+            } else if reply.status == 200 && !shows_more(&operation.path) {
                 let body = reply.json();
                 assert_eq!(body["count"], 0, "{at}");
             }
-            assert!(!reply.text.contains(&connection) || operation.path.contains("_id}"), "{at}");
+            assert_ne!(reply.text, secret, "{at}");
+            assert!(!rows.values().any(|id| reply.text.contains(id)) || operation.path.contains("_id}"), "{at}");
         }
         let reply = test.request(Method::POST, "/tools/call", Some(stranger), Some(crate::support::call_body("tools.native.fake.MAKE_A_THING.main", &json!({"title": "x"})))).await;
         assert_eq!(reply.detail(404), "Connection not found: native/fake/main");

@@ -1,0 +1,4 @@
+//! `/environments`: what is deployed where.
+
+pub mod history;
+pub mod simple;

@@ -1,0 +1,7 @@
+//! `/workflows`: histories, deployments, runs.
+
+pub mod deploy;
+pub mod history;
+pub mod invoke;
+pub mod runs;
+pub mod simple;

@@ -1,0 +1,126 @@
+//! `GET /workflows/runs` and the secret that signs runs over HTTP.
+
+use ::workflows::{Run, RunFilter};
+use axum::Json;
+use axum::extract::State;
+use kernel::{ArtifactId, RunId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::App;
+use crate::edge::auth::{EditWorkflows, ViewWorkflows};
+use crate::edge::{ApiResult, PathOf, QueryOf, Scoped};
+
+/// A run for the record.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunBody {
+    pub id: Uuid,
+    pub workflow_id: Uuid,
+    pub workflow_revision_id: Uuid,
+    pub key_id: Uuid,
+    pub status: RunStatus,
+    #[schema(value_type = Object)]
+    pub inputs: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Value>,
+    pub duration_ms: f64,
+    pub created_at: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunStatus {
+    /// 2xx is success; 499 says that the caller went away.
+    pub code: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl From<Run> for RunBody {
+    fn from(run: Run) -> Self {
+        Self {
+            id: run.id.uuid(),
+            workflow_id: run.workflow.uuid(),
+            workflow_revision_id: run.revision.uuid(),
+            key_id: run.key.uuid(),
+            status: RunStatus { code: run.code, message: run.message },
+            inputs: run.inputs,
+            outputs: run.outputs,
+            duration_ms: run.duration.as_secs_f64() * 1000.0,
+            created_at: run.created_at.to_string(),
+        }
+    }
+}
+
+/// An answer with one run.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunAnswer {
+    pub count: usize,
+    pub run: RunBody,
+}
+
+/// A page of runs, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunsAnswer {
+    pub count: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    pub runs: Vec<RunBody>,
+}
+
+/// Which runs to list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct ListRuns {
+    pub workflow_id: Option<Uuid>,
+    /// 50 by default, 500 at most.
+    pub limit: Option<i64>,
+    /// The `cursor` of the page before.
+    pub cursor: Option<Uuid>,
+}
+
+/// List runs, newest first
+#[utoipa::path(get, path = "/workflows/runs", operation_id = "list_workflow_runs", tag = "Workflows", security(("key" = ["view_workflows"])), params(ListRuns),
+    responses((status = 200, body = RunsAnswer)))]
+pub(crate) async fn list(
+    Scoped(scope, _): Scoped<ViewWorkflows>,
+    State(app): State<App>,
+    QueryOf(list): QueryOf<ListRuns>,
+) -> ApiResult<Json<RunsAnswer>> {
+    let filter = RunFilter { workflow: list.workflow_id.map(ArtifactId::from), limit: list.limit, cursor: list.cursor };
+    let page = app.workflows.runs(scope, &filter).await?;
+    Ok(Json(RunsAnswer { count: page.runs.len(), cursor: page.cursor, runs: page.runs.into_iter().map(Into::into).collect() }))
+}
+
+/// Read a run
+#[utoipa::path(get, path = "/workflows/runs/{run_id}", operation_id = "fetch_workflow_run", tag = "Workflows", security(("key" = ["view_workflows"])),
+    params(("run_id" = Uuid, Path)), responses((status = 200, body = RunAnswer), (status = 404, description = "No such run")))]
+pub(crate) async fn fetch(
+    Scoped(scope, _): Scoped<ViewWorkflows>,
+    State(app): State<App>,
+    PathOf(id): PathOf<RunId>,
+) -> ApiResult<Json<RunAnswer>> {
+    Ok(Json(RunAnswer { count: 1, run: app.workflows.run(scope, id).await?.into() }))
+}
+
+/// The secret behind `X-Toolyard-Signature`.
+#[derive(Serialize, ToSchema)]
+pub struct SigningSecret {
+    #[schema(example = "whs_…")]
+    pub secret: String,
+}
+
+impl std::fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SigningSecret")
+    }
+}
+
+/// Read the secret that signs the project's runs over HTTP
+#[utoipa::path(get, path = "/workflows/signing-secret", operation_id = "fetch_workflow_signing_secret", tag = "Workflows", security(("key" = ["edit_workflows"])),
+    responses((status = 200, body = SigningSecret)))]
+pub(crate) async fn signing_secret(Scoped(scope, _): Scoped<EditWorkflows>, State(app): State<App>) -> Json<SigningSecret> {
+    Json(SigningSecret { secret: app.workflows.signing_secret(scope.project) })
+}

@@ -1,0 +1,127 @@
+//! `/tools/ops` and `/tools/specs`.
+
+use http::Method;
+use kernel::{Permission, Role};
+use serde_json::{Value, json};
+
+use crate::reserved::workflow;
+use crate::support::{Database, Fake, Test, on_both};
+
+#[test]
+fn every_op_leads_to_a_route_of_ours() {
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    for op in tools::ops::all() {
+        let tools::ops::Target::Endpoint { method, path } = &op.target else { continue };
+        let method = json!(method).as_str().unwrap().to_lowercase();
+        let shape = |path: &str| {
+            path.trim_end_matches('/').split('/').map(|part| if part.starts_with('{') { "{}" } else { part }.to_owned()).collect::<Vec<_>>()
+        };
+        let found = document["paths"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .any(|(known, methods)| shape(known) == shape(path) && methods.get(&method).is_some());
+        assert!(found, "{}: {method} {path}", op.op);
+    }
+}
+
+on_both! {
+    async fn reads_run_and_changes_ask(test: &Test) {
+        let (variant, _) = workflow(test, "agent", json!({"kind": "echo"})).await;
+        let variants = test.get(&format!("/workflows/variants/{variant}")).await.expect(200);
+        let id = variants["workflow_variant"]["workflow_id"].as_str().unwrap().to_owned();
+        let context = json!({"workflow": {"artifact": {"id": id}, "variant": {"id": variant}}});
+
+        let listed = Test::content(test.post("/tools/ops/query_workflows", json!({"arguments": {}})).await);
+        assert_eq!(listed["workflows"][0]["slug"], "agent");
+
+        let rename = json!({"arguments": {"name": "Ada"}, "context": context});
+        let waits = test.post("/tools/ops/rename_agent", rename.clone()).await.expect(202);
+        assert_eq!(waits["approval"]["call_ref"], "tools.agenta.rename_agent");
+        let approval = waits["approval"]["id"].as_str().unwrap();
+        test.post(&format!("/tools/approvals/{approval}"), json!({"decision": "approve"})).await.expect(200);
+        let renamed = Test::content(test.post("/tools/ops/rename_agent", rename.clone()).await);
+        assert_eq!(renamed["workflow"]["name"], "Ada");
+        test.post("/tools/ops/rename_agent", rename.clone()).await.expect(202);
+
+        let allow = json!({"permissions": {"rules": [{"pattern": "tools.agenta.rename_agent", "permission": "allow"}]}});
+        test.request(Method::PUT, "/tools/permissions", Some(format!("ApiKey {}", test.owner)), Some(allow)).await.expect(200);
+        test.post("/tools/ops/rename_agent", rename.clone()).await.expect(200);
+
+        // An op can do no more than its caller.
+        let only = test.key("default", Role::Owner, Some(vec![Permission::RunTools])).await;
+        let refused = test.post_as(&only, "/tools/ops/rename_agent", rename).await.expect(200);
+        assert_eq!(refused["call"]["status"]["code"], "STATUS_CODE_ERROR");
+        assert!(refused["call"]["status"]["message"].as_str().unwrap().contains("HTTP 403"), "{refused}");
+    }
+
+    async fn what_is_bound_cannot_be_chosen(test: &Test) {
+        let context = json!({"workflow": {"artifact": {"id": ".."}}});
+        for (body, part) in [
+            (json!({"arguments": {"name": "x", "id": "y"}, "context": context}), "id"),
+            (json!({"arguments": {"name": "x", "workflow_id": "y"}, "context": context}), "workflow_id"),
+            (json!({"arguments": {}, "context": context}), "name"),
+            (json!({"arguments": {"name": "x"}}), "missing run-context value"),
+            (json!({"arguments": {"name": "x"}, "context": context}), "may not be `.` or `..`"),
+            (json!({"arguments": {"name": "x"}, "context": {"workflow": {"artifact": {"id": ""}}}}), "is empty"),
+        ] {
+            let detail = test.post("/tools/ops/rename_agent", body.clone()).await.detail(400);
+            assert!(detail.contains(part), "{body}: {detail}");
+        }
+        test.post("/tools/ops/nope", json!({})).await.expect(404);
+        assert!(test.post("/tools/ops/query_spans", json!({})).await.detail(404).contains("keeps no spans"));
+        assert_eq!(test.get("/tools/approvals").await.expect(200)["count"], 0);
+        let ops = test.get("/tools/ops").await.expect(200);
+        assert!(ops["ops"].as_array().unwrap().iter().all(|op| op["input_schema"]["additionalProperties"] == false));
+    }
+
+    async fn an_agents_tools_become_specs(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+        workflow(test, "lookup", json!({"kind": "echo", "schemas": {"inputs": schema}})).await;
+        let configs = json!([
+            "read",
+            {"type": "client", "name": "pick", "render": {"kind": "connect"}},
+            {"type": "code", "name": "sum", "script": "print(1)", "runtime": "node"},
+            {"type": "reference", "slug": "lookup", "permission": "ask"},
+            {"type": "reference", "slug": "lookup", "version": "1", "name": "lookup_old", "input_schema": {"type": "object", "properties": {"x": {}}}},
+            {"type": "platform", "op": "discover_tools"},
+            {"type": "platform", "op": "test_run"},
+            {"type": "gateway", "provider": "native", "integration": "fake", "action": "MAKE_A_THING", "connection": "main", "name": "make"},
+        ]);
+        let answer = test.post("/tools/specs", json!({"tools": configs})).await.expect(200);
+        let specs = answer["customTools"].as_array().unwrap();
+        let names: Vec<&str> = specs.iter().map(|spec| spec["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["make", "discover_tools", "test_run", "lookup", "lookup_old", "sum", "pick"]);
+        let of = |name: &str| specs.iter().find(|spec| spec["name"] == name).unwrap();
+        assert_eq!((&of("make")["callRef"], &of("make")["readOnly"]), (&json!("tools.native.fake.MAKE_A_THING.main"), &json!(false)));
+        assert_eq!((&of("lookup")["callRef"], &of("lookup")["inputSchema"], &of("lookup")["permission"]), (&json!("workflow.variant.lookup"), &schema, &json!("ask")));
+        assert_eq!(of("lookup_old")["inputSchema"]["properties"], json!({"x": {}}));
+        assert_eq!(of("discover_tools")["call"], json!({"method": "POST", "path": "/api/tools/discover"}));
+        assert_eq!((&of("test_run")["timeoutMs"], &of("test_run")["ephemeralArgs"]), (&json!(120_000), &json!(["description"])));
+        assert_eq!((&of("sum")["code"], &of("sum")["runtime"]), (&json!("print(1)"), &json!("node")));
+        assert_eq!((&of("pick")["kind"], &of("pick")["render"]), (&json!("client"), &json!({"kind": "connect"})));
+        assert!(answer["toolCallback"]["endpoint"].as_str().unwrap().ends_with("/api/tools/call"));
+        assert_eq!(answer["warnings"].as_array().unwrap().len(), 1);
+
+        for format in ["openai", "anthropic", "gemini", "mcp"] {
+            let defined = test.post(&format!("/tools/specs?format={format}"), json!({"tools": configs})).await.expect(200);
+            assert_eq!((defined["definitions"].as_array().unwrap().len(), &defined["names"]["make"]), (7, &json!("tools.native.fake.MAKE_A_THING.main")));
+        }
+        for (config, status) in [
+            (json!({"type": "platform", "op": "nope"}), 422),
+            (json!({"type": "reference", "slug": "gone"}), 404),
+            (json!({"type": "reference", "slug": "lookup", "version": "7"}), 404),
+            (json!({"type": "reference", "slug": "lookup", "ref_by": "environment", "environment": "staging"}), 404),
+            (json!({"type": "code", "name": "x", "script": "y", "secrets": ["s"]}), 422),
+            (json!({"type": "client", "name": "Bash"}), 422),
+            (json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "NOPE", "connection": "main"}), 404),
+        ] {
+            let reply = test.post("/tools/specs", json!({"tools": [config]})).await;
+            assert_eq!(reply.status.as_u16(), status, "{config}: {}", reply.text);
+        }
+        let twice: Value = json!([{"type": "client", "name": "a"}, {"type": "client", "name": "a"}]);
+        test.post("/tools/specs", json!({"tools": twice})).await.expect(422);
+    }
+}
