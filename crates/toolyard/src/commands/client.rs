@@ -101,9 +101,9 @@ fn kept_key(data_dir: &Path, name: &str) -> anyhow::Result<String> {
     files::read(&path)?.with_context(|| format!("there is no key in `{}`; give one with --key or TOOLYARD_KEY", path.display()))
 }
 
-/// The words of an error body.
+/// The words of an error body; a run that failed has them in its status.
 fn detail(reply: &Value) -> Option<String> {
-    let detail = reply.get("detail")?;
+    let Some(detail) = reply.get("detail") else { return reply.pointer("/status/message")?.as_str().map(str::to_owned) };
     if let Some(text) = detail.as_str() {
         return Some(text.to_owned());
     }

@@ -7,6 +7,7 @@ mod connect;
 mod integrations;
 mod print;
 mod serve;
+mod workflow;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,6 +50,8 @@ enum Command {
     OauthApp(connect::OauthAppCommand),
     /// Call an action
     Call(connect::CallArgs),
+    /// List, change, deploy and run workflows
+    Workflow(workflow::WorkflowArgs),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -109,6 +112,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Connections(args) => connect::connections(config, args).await?,
         Command::OauthApp(command) => connect::oauth_app(config, command).await?,
         Command::Call(args) => return Ok(code(connect::call(config, args).await?)),
+        Command::Workflow(args) => workflow::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,

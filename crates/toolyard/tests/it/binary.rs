@@ -244,6 +244,43 @@ async fn the_commands_do_what_the_routes_do() {
 }
 
 #[tokio::test]
+async fn workflows_are_kept_and_run_from_the_shell() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    let yard = |args: &[&str]| {
+        let mut command = program(dir.path());
+        command.arg("workflow").args(args).env("TOOLYARD_URL", &server.url);
+        run(command)
+    };
+    let file = dir.path().join("data.json").display().to_string();
+    std::fs::write(&file, r#"{"kind": "echo"}"#).unwrap();
+    assert_eq!(yard(&["create", "say", "--name", "Say", "--file", &file]).await, (0, "created say, version 1\n".into(), String::new()));
+    assert!(yard(&["create", "say"]).await.2.contains("already exists"));
+    assert_eq!(yard(&["commit", "say", "--file", &file]).await.1, "nothing changed: say, version 1\n");
+    std::fs::write(&file, r#"{"kind": "echo", "schemas": {"inputs": {"required": ["x"]}}}"#).unwrap();
+    assert_eq!(yard(&["commit", "say", "--file", &file, "--message", "strict"]).await.1, "committed say, version 2\n");
+    let (code, out, _) = yard(&["run", "say", "--version", "1"]).await;
+    assert_eq!((code, out.trim()), (0, "{}"));
+    let (code, out, err) = yard(&["run", "say"]).await;
+    assert!(code == 1 && out.is_empty() && err.contains("\"x\" is a required property"), "{out}{err}");
+    let (_, out, err) = yard(&["run", "say", "--inputs", r#"{"x": 1}"#, "--json"]).await;
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap_or_else(|_| panic!("{err}"))["data"]["outputs"], json!({"x": 1}));
+    assert!(yard(&["run", "say", "--environment", "staging"]).await.2.contains("not deployed to 'staging'"));
+    assert_eq!(yard(&["deploy", "say", "--to", "staging", "--version", "1"]).await.1, "deployed say, version 1, to staging\n");
+    assert_eq!(yard(&["run", "say", "--environment", "staging"]).await.0, 0);
+    let (_, out, _) = yard(&["show", "say"]).await;
+    assert!(out.starts_with("say, version 2\n") && out.contains("\tstrict\n") && out.contains("\"required\""), "{out}");
+    let (_, out, _) = yard(&["runs", "say", "--limit", "3"]).await;
+    let codes: Vec<&str> = out.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
+    assert_eq!(codes, ["200", "200", "400"]);
+    assert!(yard(&[]).await.1.starts_with("say\tSay\t"));
+    assert_eq!(yard(&["archive", "say"]).await.1, "archived say\n");
+    assert_eq!((yard(&[]).await.1, yard(&["run", "say"]).await.0), (String::new(), 1));
+    assert_eq!(yard(&["archive", "say", "--undo"]).await.1, "unarchived say\n");
+    assert!(yard(&["archive", "nobody"]).await.2.contains("there is no workflow `nobody`"));
+}
+
+#[tokio::test]
 async fn sealing_keys_rotate_while_the_server_runs() {
     let dir = TempDir::new().unwrap();
     let fake = Fake::start().await;

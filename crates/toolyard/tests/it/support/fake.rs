@@ -107,8 +107,9 @@ async fn status(State(state): State<Arc<Shared>>, Path(code): Path<u16>, request
 
 async fn slow(State(state): State<Arc<Shared>>, request: Request) -> Json<Value> {
     let seen = record(&state, request).await;
-    tokio::time::sleep(Duration::from_millis(seen["body"]["ms"].as_u64().unwrap_or(0))).await;
-    Json(json!({"waited": seen["body"]["ms"]}))
+    let asked = [&seen["body"]["ms"], &seen["body"]["data"]["inputs"]["ms"]].into_iter().find_map(Value::as_u64);
+    tokio::time::sleep(Duration::from_millis(asked.unwrap_or(0))).await;
+    Json(json!({"waited": asked}))
 }
 
 async fn me(State(state): State<Arc<Shared>>, request: Request) -> Response {

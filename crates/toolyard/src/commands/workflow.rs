@@ -1,0 +1,300 @@
+//! `toolyard workflow`: make, change, deploy and run workflows.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::client::{Client, Remote};
+use super::integrations::{list, text};
+use super::print;
+use crate::config::Config;
+
+const PAGE: usize = 500;
+
+/// Without a command it lists.
+#[derive(Debug, Args)]
+pub(super) struct WorkflowArgs {
+    #[command(subcommand)]
+    command: Option<WorkflowCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Part of a slug or name
+    #[arg(long)]
+    search: Option<String>,
+    /// Archived ones too
+    #[arg(long)]
+    archived: bool,
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Which revision is meant; the newest if nothing is said.
+#[derive(Debug, Args)]
+struct Which {
+    /// One version
+    #[arg(long, value_name = "N", conflicts_with = "environment")]
+    version: Option<String>,
+    /// What is deployed there
+    #[arg(long, value_name = "SLUG")]
+    environment: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum WorkflowCommand {
+    /// List workflows
+    List(ListArgs),
+    /// Show a workflow's data and versions
+    Show {
+        slug: String,
+        #[command(flatten)]
+        which: Which,
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Create a workflow
+    Create {
+        slug: String,
+        #[arg(long)]
+        name: Option<String>,
+        /// Its data as JSON; `-` reads standard input
+        #[arg(long)]
+        file: Option<PathBuf>,
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Commit a new version
+    Commit {
+        slug: String,
+        /// The data as JSON; `-` reads standard input
+        #[arg(long)]
+        file: PathBuf,
+        #[arg(long)]
+        message: Option<String>,
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Deploy a version to an environment
+    Deploy {
+        slug: String,
+        /// Slug of the environment, such as `staging`
+        #[arg(long, value_name = "ENVIRONMENT")]
+        to: String,
+        /// Version to deploy [default: the newest]
+        #[arg(long, value_name = "N")]
+        version: Option<String>,
+        #[arg(long)]
+        message: Option<String>,
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Run a workflow and print its outputs
+    Run {
+        slug: String,
+        #[command(flatten)]
+        which: Which,
+        /// The inputs as one JSON object
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        inputs: String,
+        /// Print the whole answer
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// List runs, newest first
+    Runs {
+        /// Only those of this workflow
+        slug: Option<String>,
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: u32,
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Archive a workflow: it is not listed, run or deployed any more
+    Archive {
+        slug: String,
+        /// Bring it back
+        #[arg(long)]
+        undo: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()> {
+    match args.command.unwrap_or(WorkflowCommand::List(args.list)) {
+        WorkflowCommand::List(args) => list_all(&Client::new(&config, &args.remote)?, &args).await,
+        WorkflowCommand::Show { slug, which, json, remote } => show(&Client::new(&config, &remote)?, &slug, &which, json).await,
+        WorkflowCommand::Create { slug, name, file, json, remote } => {
+            let data = file.as_deref().map(read).transpose()?;
+            let body = json!({"workflow": {"slug": slug, "name": name, "data": data}});
+            let reply = Client::new(&config, &remote)?.post("/simple/workflows", &body).await?;
+            let done = format!("created {slug}, version {}", text(&reply["workflow"], "version"));
+            say(&reply, json, &done);
+            Ok(())
+        }
+        WorkflowCommand::Commit { slug, file, message, json, remote } => {
+            let data = read(&file)?;
+            let client = Client::new(&config, &remote)?;
+            let found = client.post("/workflows/revisions/retrieve", &json!({"workflow_ref": {"slug": slug}})).await?;
+            let variant = &found["workflow_revision"]["workflow_variant_id"];
+            let body = json!({"workflow_revision": {"workflow_variant_id": variant, "data": data, "message": message}});
+            let reply = client.post("/workflows/revisions/commit", &body).await?;
+            let version = text(&reply["workflow_revision"], "version");
+            let verb = if reply["status"] == "committed" { "committed" } else { "nothing changed:" };
+            say(&reply, json, &format!("{verb} {slug}, version {version}"));
+            Ok(())
+        }
+        WorkflowCommand::Deploy { slug, to, version, message, json, remote } => {
+            let mut body = json!({"workflow_ref": {"slug": slug}, "environment_ref": {"slug": to}, "message": message});
+            if let Some(version) = version {
+                body["workflow_revision_ref"] = json!({"version": version});
+            }
+            let reply = Client::new(&config, &remote)?.post("/workflows/revisions/deploy", &body).await?;
+            say(&reply, json, &format!("deployed {slug}, version {}, to {to}", text(&reply["workflow_revision"], "version")));
+            Ok(())
+        }
+        WorkflowCommand::Run { slug, which, inputs, json, remote } => {
+            let inputs: Value = serde_json::from_str(&inputs).context("--inputs is not JSON")?;
+            let body = json!({"references": which.references(&slug, ""), "data": {"inputs": inputs}});
+            let reply = Client::new(&config, &remote)?.post("/workflows/invoke", &body).await?;
+            print::json(if json { &reply } else { &reply["data"]["outputs"] });
+            Ok(())
+        }
+        WorkflowCommand::Runs { slug, limit, json, remote } => runs(&Client::new(&config, &remote)?, slug.as_deref(), limit, json).await,
+        WorkflowCommand::Archive { slug, undo, remote } => {
+            let client = Client::new(&config, &remote)?;
+            let verb = if undo { "unarchive" } else { "archive" };
+            client.post(&format!("/workflows/{}/{verb}", id_of(&client, &slug).await?), &json!({})).await?;
+            print::out(&format!("{verb}d {slug}\n"));
+            Ok(())
+        }
+    }
+}
+
+impl Which {
+    /// References to it, with names that end as the route wants them.
+    fn references(&self, slug: &str, end: &str) -> Value {
+        let mut references = json!({format!("workflow{end}"): {"slug": slug}});
+        if let Some(version) = &self.version {
+            references[format!("workflow_revision{end}")] = json!({"version": version});
+        }
+        if let Some(environment) = &self.environment {
+            references[format!("environment{end}")] = json!({"slug": environment});
+        }
+        references
+    }
+}
+
+async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
+    let mut found: Vec<Value> = Vec::new();
+    let mut next = Value::Null;
+    loop {
+        let body =
+            json!({"workflow": {"name": args.search}, "include_archived": args.archived, "windowing": {"limit": PAGE, "next": next}});
+        let reply = client.post("/workflows/query", &body).await?;
+        found.extend_from_slice(list(&reply, "workflows"));
+        next = reply["windowing"]["next"].clone();
+        if next.is_null() {
+            break;
+        }
+    }
+    if args.json {
+        print::json(&json!({"count": found.len(), "workflows": found}));
+        return Ok(());
+    }
+    let state = |row: &Value| if row["deleted_at"].is_string() { "archived" } else { "" };
+    let rows: Vec<_> = found.iter().map(|row| vec![text(row, "slug"), text(row, "name"), text(row, "id"), state(row).to_owned()]).collect();
+    print::table(&["SLUG", "NAME", "ID", "STATE"], &rows);
+    Ok(())
+}
+
+async fn show(client: &Client, slug: &str, which: &Which, json: bool) -> anyhow::Result<()> {
+    let reply = client.post("/workflows/revisions/retrieve", &which.references(slug, "_ref")).await?;
+    if json {
+        print::json(&reply);
+        return Ok(());
+    }
+    let revision = &reply["workflow_revision"];
+    print::out(&format!("{slug}, version {}\n\n", text(revision, "version")));
+    match revision.get("data") {
+        Some(data) => print::json(data),
+        None => print::out("no data\n"),
+    }
+    let start = json!({"workflow_revision": {"workflow_variant_id": revision["workflow_variant_id"]}});
+    let log = client.post("/workflows/revisions/log", &start).await?;
+    print::out("\n");
+    let rows: Vec<_> = list(&log, "workflow_revisions")
+        .iter()
+        .map(|row| vec![text(row, "version"), text(row, "created_at"), text(row, "message")])
+        .collect();
+    print::table(&["VERSION", "CREATED", "MESSAGE"], &rows);
+    Ok(())
+}
+
+async fn runs(client: &Client, slug: Option<&str>, limit: u32, json: bool) -> anyhow::Result<()> {
+    let filter = match slug {
+        Some(slug) => format!("&workflow_id={}", id_of(client, slug).await?),
+        None => String::new(),
+    };
+    let reply = client.get(&format!("/workflows/runs?limit={limit}{filter}")).await?;
+    if json {
+        print::json(&reply);
+        return Ok(());
+    }
+    let rows: Vec<_> = list(&reply, "runs")
+        .iter()
+        .map(|row| {
+            let status = &row["status"];
+            let took = format!("{:.0} ms", row["duration_ms"].as_f64().unwrap_or(0.0));
+            vec![text(row, "created_at"), status["code"].to_string(), took, text(row, "id"), text(status, "message")]
+        })
+        .collect();
+    print::table(&["STARTED", "CODE", "TOOK", "ID", "MESSAGE"], &rows);
+    Ok(())
+}
+
+async fn id_of(client: &Client, slug: &str) -> anyhow::Result<String> {
+    let body = json!({"workflow": {"slug": slug}, "include_archived": true});
+    let reply = client.post("/workflows/query", &body).await?;
+    let found = list(&reply, "workflows").first();
+    found.map(|row| text(row, "id")).with_context(|| format!("there is no workflow `{slug}`; `toolyard workflow` lists them"))
+}
+
+fn say(reply: &Value, json: bool, done: &str) {
+    if json {
+        print::json(reply);
+    } else {
+        print::out(&format!("{done}\n"));
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Value> {
+    let name = path.display();
+    let content = if path == Path::new("-") {
+        let mut content = String::new();
+        std::io::stdin().read_to_string(&mut content).map(|_| content)
+    } else {
+        std::fs::read_to_string(path)
+    };
+    serde_json::from_str(&content.with_context(|| format!("cannot read `{name}`"))?).with_context(|| format!("`{name}` is not JSON"))
+}
