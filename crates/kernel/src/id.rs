@@ -32,6 +32,10 @@ kinds! {
     Revision => RevisionId,
     Run => RunId,
     Approval => ApprovalId,
+    Subscription => SubscriptionId,
+    Schedule => ScheduleId,
+    Event => EventId,
+    Delivery => DeliveryId,
 }
 
 impl<T> Id<T> {

@@ -15,6 +15,9 @@ pub mod time;
 
 pub use access::{Permission, PermissionSet, Role, Scope};
 pub use call_ref::CallRef;
-pub use id::{AppId, ApprovalId, ArtifactId, CallId, ConnectionId, Id, KeyId, ProjectId, RevisionId, RunId, UserId, VariantId};
+pub use id::{
+    AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, Id, KeyId, ProjectId, RevisionId, RunId, ScheduleId,
+    SubscriptionId, UserId, VariantId,
+};
 pub use slug::Slug;
 pub use time::{Clock, Timestamp};

@@ -1,0 +1,259 @@
+//! `inputs_fields`: what a run is given, picked out of its event.
+//!
+//! Strings select: `$.a.b` is a JSONPath, `/a/b` a JSON Pointer, and text with `{{ a.b }}` a template. `$$` and `//` stand for a text that
+//! begins with `$` or `/`. Everything else means itself.
+
+mod path;
+
+use std::sync::LazyLock;
+
+use kernel::template::{Engine, Template};
+use serde_json::{Map, Value, json};
+
+use self::path::Path;
+
+const MAX_DEPTH: usize = 10;
+const MAX_SELECTORS: usize = 256;
+/// About how many bytes of JSON a mapping may make; a few selectors can repeat one large event many times.
+const MAX_OUTPUT: usize = 4 << 20;
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
+
+/// A mapping that has been read and can be applied many times; by default it passes the whole context on.
+#[derive(Debug)]
+pub struct Mapping {
+    root: Node,
+    expressions: Expressions,
+}
+
+/// What a mapping made of one context.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mapped {
+    /// Always an object.
+    pub inputs: Value,
+    /// The selectors that found nothing and gave `null`.
+    pub missed: Vec<Miss>,
+}
+
+/// A selector that found nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// JSON Pointer of the selector inside the mapping.
+    pub place: String,
+    pub selector: String,
+}
+
+/// Why a mapping could not be read or applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MappingError {
+    #[error("inputs_fields: must be an object or a string")]
+    Kind,
+    #[error("inputs_fields{place}: nested deeper than {MAX_DEPTH} levels")]
+    Depth { place: String },
+    #[error("inputs_fields{place}: more than {MAX_SELECTORS} selectors")]
+    Selectors { place: String },
+    #[error("inputs_fields{place}: `{selector}` is not a JSONPath: {reason}; hint: write `$$` for a text that begins with `$`")]
+    Path { place: String, selector: String, reason: String },
+    #[error(
+        "inputs_fields{place}: `{selector}` is not a JSON Pointer: `~` must be `~0` or `~1`; hint: write `//` for a text that begins with `/`"
+    )]
+    Pointer { place: String, selector: String },
+    #[error("inputs_fields{place}: {reason}")]
+    Expression { place: String, reason: String },
+    #[error("inputs_fields{place}: the inputs become too large")]
+    Output { place: String },
+}
+
+#[derive(Debug)]
+enum Node {
+    Literal(Value),
+    Path(Path),
+    Pointer(String),
+    Expression { index: usize, source: String },
+    Array(Vec<Node>),
+    Object(Vec<(String, Node)>),
+}
+
+impl Mapping {
+    /// Reads a mapping; what is wrong with it is said here, not when it runs.
+    pub fn compile(fields: &Value) -> Result<Self, MappingError> {
+        if !matches!(fields, Value::String(_) | Value::Object(_)) {
+            return Err(MappingError::Kind);
+        }
+        let mut reader = Reader::default();
+        let root = reader.node(fields, "", 0)?;
+        Ok(Self { root, expressions: Expressions::compile(reader.expressions)? })
+    }
+
+    /// Fills the mapping in from `context`.
+    pub fn apply(&self, context: &Value) -> Result<Mapped, MappingError> {
+        let mut writer = Writer { context, expressions: self.expressions.render(context)?, missed: Vec::new(), left: MAX_OUTPUT };
+        let inputs = match writer.fill(&self.root, "")? {
+            Value::Object(fields) => Value::Object(fields),
+            other => json!({ "value": other }),
+        };
+        Ok(Mapped { inputs, missed: writer.missed })
+    }
+}
+
+impl Default for Mapping {
+    fn default() -> Self {
+        Self { root: Node::Pointer(String::new()), expressions: Expressions::default() }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    selectors: usize,
+    expressions: Vec<(String, String)>,
+}
+
+impl Reader {
+    fn node(&mut self, value: &Value, place: &str, depth: usize) -> Result<Node, MappingError> {
+        if depth > MAX_DEPTH {
+            return Err(MappingError::Depth { place: place.to_owned() });
+        }
+        match value {
+            Value::String(text) => self.text(text, place),
+            Value::Array(items) => {
+                let nodes = items.iter().enumerate().map(|(index, item)| self.node(item, &inside(place, &index.to_string()), depth + 1));
+                nodes.collect::<Result<_, _>>().map(Node::Array)
+            }
+            Value::Object(fields) => {
+                let nodes = fields.iter().map(|(key, field)| Ok((key.clone(), self.node(field, &inside(place, key), depth + 1)?)));
+                nodes.collect::<Result<_, _>>().map(Node::Object)
+            }
+            literal => Ok(Node::Literal(literal.clone())),
+        }
+    }
+
+    fn text(&mut self, text: &str, place: &str) -> Result<Node, MappingError> {
+        let node = if text.contains("{{") {
+            self.expressions.push((place.to_owned(), text.to_owned()));
+            Node::Expression { index: self.expressions.len() - 1, source: text.to_owned() }
+        } else if text.starts_with("$$") || text.starts_with("//") {
+            return Ok(Node::Literal(json!(text[1..])));
+        } else if text.starts_with('$') {
+            Node::Path(Path::parse(text).map_err(|reason| MappingError::Path {
+                place: place.to_owned(),
+                selector: text.to_owned(),
+                reason,
+            })?)
+        } else if text.starts_with('/') {
+            pointer(text, place)?
+        } else {
+            return Ok(Node::Literal(json!(text)));
+        };
+        self.selectors += 1;
+        if self.selectors > MAX_SELECTORS { Err(MappingError::Selectors { place: place.to_owned() }) } else { Ok(node) }
+    }
+}
+
+fn pointer(text: &str, place: &str) -> Result<Node, MappingError> {
+    if text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1'])) {
+        Ok(Node::Pointer(text.to_owned()))
+    } else {
+        Err(MappingError::Pointer { place: place.to_owned(), selector: text.to_owned() })
+    }
+}
+
+/// All templates of a mapping as one document, so that the context is handed to the engine only once.
+#[derive(Debug, Default)]
+struct Expressions {
+    template: Option<Template>,
+    places: Vec<String>,
+}
+
+impl Expressions {
+    fn compile(expressions: Vec<(String, String)>) -> Result<Self, MappingError> {
+        if expressions.is_empty() {
+            return Ok(Self::default());
+        }
+        let (places, sources): (Vec<String>, Vec<String>) = expressions.into_iter().unzip();
+        let document = sources.into_iter().enumerate().map(|(index, source)| (index.to_string(), Value::String(source))).collect();
+        let template = ENGINE.compile(&Value::Object(document)).map_err(|error| fault(&places, &error.place, error.message))?;
+        Ok(Self { template: Some(template), places })
+    }
+
+    /// The values of those templates that gave one, by their index.
+    fn render(&self, context: &Value) -> Result<Map<String, Value>, MappingError> {
+        let Some(template) = &self.template else { return Ok(Map::new()) };
+        match template.render(context).map_err(|error| fault(&self.places, &error.place, error.message))? {
+            Some(Value::Object(values)) => Ok(values),
+            _ => Ok(Map::new()),
+        }
+    }
+}
+
+fn fault(places: &[String], place: &str, reason: String) -> MappingError {
+    let index = place.trim_start_matches('/').parse::<usize>().ok();
+    MappingError::Expression { place: index.and_then(|index| places.get(index)).cloned().unwrap_or_default(), reason }
+}
+
+struct Writer<'a> {
+    context: &'a Value,
+    expressions: Map<String, Value>,
+    missed: Vec<Miss>,
+    left: usize,
+}
+
+impl Writer<'_> {
+    fn fill(&mut self, node: &Node, place: &str) -> Result<Value, MappingError> {
+        match node {
+            Node::Literal(value) => self.copy(&[value], "", place),
+            Node::Path(path) => self.copy(&path.select(self.context), path.source(), place),
+            Node::Pointer(pointer) => self.copy(self.context.pointer(pointer).as_slice(), pointer, place),
+            Node::Expression { index, source } => {
+                let value = self.expressions.remove(&index.to_string());
+                self.copy(value.as_ref().as_slice(), source, place)
+            }
+            Node::Array(nodes) => {
+                let items = nodes.iter().enumerate().map(|(index, node)| self.fill(node, &inside(place, &index.to_string())));
+                items.collect::<Result<_, _>>().map(Value::Array)
+            }
+            Node::Object(nodes) => {
+                let fields = nodes.iter().map(|(key, node)| Ok((key.clone(), self.fill(node, &inside(place, key))?)));
+                fields.collect::<Result<_, _>>().map(Value::Object)
+            }
+        }
+    }
+
+    /// Nothing is `null` and a miss, one value is itself, several are a list.
+    fn copy(&mut self, found: &[&Value], selector: &str, place: &str) -> Result<Value, MappingError> {
+        if !found.iter().all(|value| charge(&mut self.left, value)) {
+            return Err(MappingError::Output { place: place.to_owned() });
+        }
+        Ok(match found {
+            [] => {
+                self.missed.push(Miss { place: place.to_owned(), selector: selector.to_owned() });
+                Value::Null
+            }
+            [value] => (*value).clone(),
+            values => values.iter().map(|value| (*value).clone()).collect(),
+        })
+    }
+}
+
+/// Takes the size of `value` off `left`; false, without looking further, once that is used up.
+fn charge(left: &mut usize, value: &Value) -> bool {
+    const PUNCTUATION: usize = 8;
+    let own = match value {
+        Value::String(text) => text.len(),
+        Value::Object(fields) => fields.keys().map(String::len).sum(),
+        _ => 0,
+    };
+    let Some(rest) = left.checked_sub(own + PUNCTUATION) else { return false };
+    *left = rest;
+    match value {
+        Value::Array(items) => items.iter().all(|item| charge(left, item)),
+        Value::Object(fields) => fields.values().all(|field| charge(left, field)),
+        _ => true,
+    }
+}
+
+fn inside(place: &str, key: &str) -> String {
+    format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The port: what a provider does for subscriptions.
+
+use std::time::Duration;
+
+use catalog::{Event, Integration};
+use connections::Usable;
+use egress::EgressError;
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use kernel::ConnectionId;
+use serde_json::{Map, Value};
+
+/// A request that claims to come from a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    pub method: &'a str,
+    /// The address as it was given to the provider, never one read from the request: it may be part of what is signed.
+    pub url: &'a str,
+    /// The decoded parameters of the query.
+    pub query: &'a [(String, String)],
+    pub headers: &'a HeaderMap,
+    pub body: &'a [u8],
+}
+
+/// A request that its provider sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// When it was signed, in seconds since 1970.
+    pub timestamp: Option<i64>,
+    /// The signature that matched, as lower-case hex; for a bare token, a digest of token and body.
+    pub signature: String,
+    /// The sender's id, where it stands in a header.
+    pub id: Option<String>,
+}
+
+/// Why a request is not taken. A sender learns no more than that it is not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("no secret is known for it")]
+    NoSecret,
+    #[error("the secret cannot be used as a key")]
+    BadSecret,
+    #[error("`{0}` is missing")]
+    Missing(String),
+    #[error("`{0}` is malformed")]
+    Malformed(String),
+    #[error("it was signed too long ago, or in the future")]
+    Stale,
+    #[error("the signature is another one")]
+    Mismatch,
+    #[error("its scheme cannot be checked: {0}")]
+    Scheme(String),
+    #[error("the body is not JSON")]
+    NotJson,
+}
+
+/// A request, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judged {
+    /// A handshake: answered at once, and nothing else happens. A secret that came with it is kept.
+    Handshake { answer: Answer, secret: Option<String> },
+    /// An event; `keys` are the events of the integration that it is, none when it is one that nobody described.
+    Event { verified: Option<Verified>, keys: Vec<String>, id: String, payload: Value },
+}
+
+/// What a handshake wants back.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    Text(String),
+    Json(Value),
+    Header { name: String, value: String },
+}
+
+/// How events of one kind come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The provider is told where to send them.
+    Register,
+    /// A person tells the provider; the text says how.
+    ByHand(Option<String>),
+    /// They are asked for, this often.
+    Poll(Duration),
+}
+
+/// What is watched, through which account.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch<'a> {
+    pub integration: &'a Integration,
+    pub event: &'a Event,
+    /// The subscriber's `trigger_config`.
+    pub config: &'a Map<String, Value>,
+    pub connection: ConnectionId,
+    pub usable: &'a Usable,
+    /// Where events are to be sent.
+    pub url: &'a str,
+    /// With what they are to be signed, where we choose.
+    pub secret: &'a str,
+}
+
+/// A webhook that the provider made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registered {
+    /// The provider's name for it, to remove it by.
+    pub remote: Option<String>,
+    /// The provider's secret, where it chooses.
+    pub secret: Option<String>,
+}
+
+/// Something new that polling found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    pub id: String,
+    pub payload: Value,
+}
+
+/// What a poll found, oldest first, and where to go on. The first poll, without a cursor, finds nothing and remembers what was there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Polled {
+    pub items: Vec<Item>,
+    pub cursor: Value,
+}
+
+/// Why a provider did not do what was asked.
+#[derive(Debug)]
+pub enum WatchError {
+    /// The request could not be made from this configuration or connection.
+    Config(String),
+    /// The provider refused the credential.
+    Unauthorized(String),
+    /// The provider refused, or answered with something that is no answer.
+    Upstream(String),
+    /// The provider failed.
+    Server { status: u16, message: String },
+    /// The provider could not be reached, or not in time.
+    Unreachable(EgressError),
+}
+
+/// Where the events of one provider come from.
+pub trait EventSource: Send + Sync + std::fmt::Debug {
+    /// How events of this kind come; none when there is no such event.
+    fn way(&self, integration: &str, event: &str) -> Option<Way>;
+
+    /// Judges a request to a subscription's address. `secret` is what is known; `now` is in seconds since 1970.
+    fn judge(&self, integration: &str, incoming: &Incoming<'_>, secret: Option<&str>, now: i64) -> Result<Judged, Refusal>;
+
+    /// Tells the provider to send events.
+    fn register<'a>(&'a self, watch: Watch<'a>) -> BoxFuture<'a, Result<Registered, WatchError>>;
+
+    /// Tells it to stop. A webhook that is gone already is as good as removed.
+    fn unregister<'a>(&'a self, watch: Watch<'a>, remote: &'a str) -> BoxFuture<'a, Result<(), WatchError>>;
+
+    /// Asks for what is new since the cursor.
+    fn poll<'a>(&'a self, watch: Watch<'a>, cursor: Option<&'a Value>) -> BoxFuture<'a, Result<Polled, WatchError>>;
+}
