@@ -5,7 +5,7 @@ use http::Method;
 use kernel::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Database, Reply, Test, on_both};
+use crate::support::{Database, Reply, Test, on_both, repository};
 
 async fn put(test: &Test, path: &str, body: Value) -> Reply {
     test.request(Method::PUT, path, Some(format!("ApiKey {}", test.owner)), Some(body)).await
@@ -300,5 +300,18 @@ on_both! {
             resolve(test, data.clone()).await.expect(400);
         }
         test.post("/workflows/revisions/resolve", json!({"workflow_revision": {}})).await.expect(400);
+    }
+}
+
+#[tokio::test]
+async fn the_documents_examples_can_be_committed() {
+    let test = Test::start(Database::Sqlite).await;
+    let document = std::fs::read_to_string(repository().join("docs/workflows.md")).unwrap();
+    let blocks = document.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let examples: Vec<Value> =
+        blocks.map(|block| serde_json::from_str::<Value>(block).unwrap()).filter(|block| block["kind"].is_string()).collect();
+    assert_eq!(examples.iter().map(|example| example["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["echo", "steps", "http"]);
+    for example in examples {
+        simple(&test, example["kind"].as_str().unwrap(), example.clone()).await;
     }
 }
