@@ -2,6 +2,7 @@
 //! what a tool is, nor how a provider writes its requests.
 
 pub mod backoff;
+pub mod ingress;
 pub mod mapping;
 mod port;
 pub mod schedule;

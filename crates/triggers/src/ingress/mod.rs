@@ -1,0 +1,9 @@
+//! Requests that providers send: proofs that no manifest describes, and the parts that all proofs share.
+
+mod builtin;
+pub mod codec;
+pub mod composio;
+pub mod proof;
+pub mod timestamp;
+
+pub use builtin::{composio, standard_webhooks};
