@@ -1,7 +1,7 @@
 //! Keys: made once, shown once, kept as a hash, revoked for good.
 
 use kernel::key::PlainKey;
-use kernel::{KeyId, Permission, PermissionSet, ProjectId, Role, Timestamp, UserId};
+use kernel::{KeyId, Permission, PermissionSet, ProjectId, Role, Scope, Timestamp, UserId};
 use serde_json::Value;
 use store::{Row, StoreError, Tx, args};
 
@@ -76,6 +76,16 @@ impl Accounts {
                    where $1 is null or project_id = $1 order by created_at, id";
         let rows = self.db.all(sql, args![project]).await?;
         Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
+    }
+
+    /// What somebody may do now who did something with this key before: by the same key, or by the newest other key of the same user.
+    pub async fn acting(&self, project: ProjectId, key: KeyId, user: Option<UserId>) -> Result<Option<Scope>, StoreError> {
+        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at from api_keys \
+                   where project_id = $1 and revoked_at is null and (id = $2 or user_id = $3) \
+                   order by case when id = $2 then 0 else 1 end, id desc limit 1";
+        let Some(row) = self.db.optional(sql, args![project, key, user]).await? else { return Ok(None) };
+        let key = Key::read(&row)?;
+        Ok(Some(Scope { project: key.project, key: key.id, user: key.user, permissions: key.permissions() }))
     }
 
     /// Revokes a key; revoking it again changes nothing.

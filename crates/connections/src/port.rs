@@ -47,4 +47,9 @@ pub trait Consumer: Send + Sync + std::fmt::Debug {
     fn kind(&self) -> &'static str;
 
     fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>>;
+
+    /// The connection is revoked or gone; `why` is for people.
+    fn released<'a>(&'a self, _: ProjectId, _: ConnectionId, _why: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
 }

@@ -147,6 +147,18 @@ impl Db {
         })
     }
 
+    /// Starts a transaction whose commit survives a loss of power.
+    pub async fn begin_durable(&self) -> Result<Tx, StoreError> {
+        match self {
+            Self::Sqlite(file) => {
+                let mut held = file.writer().await?;
+                held.begin_durable().await?;
+                Ok(Tx::Sqlite(held))
+            }
+            Self::Postgres(_) => self.begin().await,
+        }
+    }
+
     /// Makes what was committed survive a loss of power: SQLite's log is otherwise written to the disk only now and then.
     pub async fn flush(&self) -> Result<(), StoreError> {
         if let Self::Sqlite(file) = self {

@@ -31,6 +31,8 @@ pub struct Slot {
     connection: Option<SqliteConnection>,
     /// A transaction was begun and not ended; whoever comes next rolls it back.
     begun: bool,
+    /// Commits reach the disk before they return.
+    durable: bool,
 }
 
 pub(crate) type Held = OwnedMutexGuard<Slot>;
@@ -52,6 +54,7 @@ impl SqliteFile {
             // There may be nothing to roll back: the one before may have been cut off while it began.
             let _ = held.get()?.execute("rollback").await;
             held.begun = false;
+            held.relax().await?;
         }
         self.ready(held, false).await
     }
@@ -100,9 +103,25 @@ impl Slot {
         Ok(())
     }
 
+    /// The same, and its commit reaches the disk before it returns.
+    pub(crate) async fn begin_durable(&mut self) -> Result<(), StoreError> {
+        self.durable = true;
+        self.get()?.execute("pragma synchronous = full").await?;
+        self.begin().await
+    }
+
     pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
         self.get()?.execute("commit").await?;
         self.begun = false;
+        self.relax().await
+    }
+
+    /// Back to commits that the system writes when it likes.
+    async fn relax(&mut self) -> Result<(), StoreError> {
+        if self.durable {
+            self.get()?.execute("pragma synchronous = normal").await?;
+            self.durable = false;
+        }
         Ok(())
     }
 }

@@ -2,10 +2,196 @@
 //! what a tool is, nor how a provider writes its requests.
 
 pub mod backoff;
+mod clock;
+mod context;
+mod deliveries;
+mod engine;
+mod error;
+mod inbox;
 pub mod ingress;
 pub mod mapping;
+mod model;
+mod poller;
 mod port;
+mod provider;
 pub mod schedule;
+mod schedules;
 mod spread;
+mod store;
+mod subscriptions;
+mod target;
+mod test_mode;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::store::{Db, StoreError};
+use accounts::Accounts;
+use catalog::Catalog;
+use connections::{Connections, Consumer};
+use futures_util::future::BoxFuture;
+use kernel::seal::Sealer;
+use kernel::{Clock, ConnectionId, ProjectId};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+use workflows::Workflows;
+
+pub use deliveries::{Completion, DeliveryQuery};
+pub use error::TriggerError;
+pub use ingress::receive::{Received, Request};
+pub use model::{Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT, Words};
 pub use port::{Answer, EventSource, Incoming, Item, Judged, Polled, Refusal, Registered, Verified, Watch, WatchError, Way};
+pub use schedules::NewSchedule;
+pub use store::ParentQuery;
+pub use subscriptions::{Made, NewSubscription};
+
+const FORGET_EVERY: Duration = Duration::from_mins(5);
+
+/// How triggers behave on this node.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How many runs a node makes at once.
+    pub concurrency: usize,
+    /// How many of them for one project.
+    pub project_concurrency: usize,
+    /// How long a node that says nothing keeps its work.
+    pub lease: Duration,
+    /// When failed runs are tried again.
+    pub backoff: backoff::Backoff,
+    /// How long ended deliveries and their events are kept.
+    pub retention: Duration,
+    /// How old a signed request from Composio may be, in seconds.
+    pub composio_window: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            concurrency: 64,
+            project_concurrency: 32,
+            lease: Duration::from_secs(30),
+            backoff: backoff::Backoff::default(),
+            retention: Duration::from_hours(30 * 24),
+            composio_window: 300,
+        }
+    }
+}
+
+/// The triggers of a deployment.
+#[derive(Clone, Debug)]
+pub struct Triggers(Arc<Inner>);
+
+/// What triggers are made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub db: Db,
+    pub clock: Clock,
+    pub sealer: Sealer,
+    pub catalog: Catalog,
+    pub connections: Connections,
+    pub workflows: Workflows,
+    pub accounts: Accounts,
+    /// By provider.
+    pub sources: HashMap<&'static str, Arc<dyn EventSource>>,
+    /// Where providers reach us.
+    pub public_url: String,
+    /// What Composio signs with, where it is configured.
+    pub composio_secret: Option<String>,
+    pub settings: Settings,
+}
+
+#[derive(Debug)]
+struct Inner {
+    parts: Parts,
+    /// This process, as the owner of leases.
+    node: Uuid,
+    inbox: inbox::Inbox,
+    wake: Notify,
+    arrived: Notify,
+    running: engine::Running,
+    throttle: ingress::receive::Throttle,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Triggers {
+    pub fn new(parts: Parts) -> Self {
+        let inbox = inbox::Inbox::start(parts.db.clone());
+        Self(Arc::new(Inner {
+            parts,
+            node: Uuid::now_v7(),
+            inbox,
+            wake: Notify::new(),
+            arrived: Notify::new(),
+            running: engine::Running::default(),
+            throttle: ingress::receive::Throttle::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }))
+    }
+
+    /// Starts the engine, the clock and the poller.
+    pub async fn start(&self) -> Result<(), StoreError> {
+        self.reclaim().await?;
+        let stop = &self.0.stop;
+        let tasks = &self.0.tasks;
+        tasks.spawn(self.clone().run_engine(stop.clone()));
+        tasks.spawn(self.clone().beat(stop.clone()));
+        tasks.spawn(self.clone().run_clock(stop.clone()));
+        tasks.spawn(self.clone().run_poller(stop.clone()));
+        tasks.spawn(self.clone().run_forgetting(stop.clone()));
+        Ok(())
+    }
+
+    /// Takes no more work and waits for what is under way.
+    pub async fn drain(&self) {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    async fn run_forgetting(self, stop: CancellationToken) {
+        loop {
+            for result in [self.forget().await, self.purge_tests().await] {
+                if let Err(error) = result {
+                    tracing::warn!(%error, "old deliveries could not be forgotten");
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(FORGET_EVERY) => {}
+            }
+        }
+    }
+}
+
+impl std::ops::Deref for Triggers {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0.parts
+    }
+}
+
+/// The live subscriptions of a connection count as its use.
+impl Consumer for Triggers {
+    fn kind(&self) -> &'static str {
+        "triggers"
+    }
+
+    fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>> {
+        Box::pin(async move {
+            let sql =
+                "select count(*) as live from trigger_subscriptions where project_id = $1 and connection_id = $2 and deleted_at is null";
+            let row = self.db.optional(sql, ::store::args![project, connection]).await?;
+            row.map_or(Ok(0), |row| row.get("live"))
+        })
+    }
+
+    fn released<'a>(&'a self, project: ProjectId, connection: ConnectionId, why: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(self.pause_for(project, connection, why))
+    }
+}

@@ -4,6 +4,7 @@ mod builtin;
 pub mod codec;
 pub mod composio;
 pub mod proof;
+pub mod receive;
 pub mod timestamp;
 
 pub use builtin::{composio, standard_webhooks};

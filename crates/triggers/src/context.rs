@@ -1,0 +1,62 @@
+//! What a mapping can pick from: the event, its trigger and the project. Nothing secret is in it.
+
+use kernel::Timestamp;
+use serde_json::{Value, json};
+
+use crate::mapping::Miss;
+use crate::model::{Delivery, EventRow, Lifecycle, Schedule, Subscription, Words};
+use crate::schedule;
+
+/// The context of one delivery.
+pub(crate) fn of(delivery: &Delivery, event: Option<&EventRow>, about: &Value, now: Timestamp) -> Value {
+    let (event_type, timestamp, attributes) = match event {
+        Some(event) => (event.event_type.as_str(), event.received_at, event.attributes.clone()),
+        None => {
+            let slot = slot(&delivery.event_id);
+            (delivery.event_key.as_str(), slot.unwrap_or(now), json!({"timestamp": slot.map_or_else(|| now.to_string(), schedule::iso)}))
+        }
+    };
+    whole(&delivery.event_id, event_type, timestamp, delivery.created_at, &attributes, about, &json!(delivery.project))
+}
+
+/// The same for an event that somebody pasted.
+pub(crate) fn pasted(event_key: &str, attributes: &Value, about: &Value, project: &Value, now: Timestamp) -> Value {
+    whole("preview", event_key, now, now, attributes, about, project)
+}
+
+fn whole(id: &str, kind: &str, timestamp: Timestamp, created: Timestamp, attributes: &Value, about: &Value, project: &Value) -> Value {
+    json!({
+        "event": {"event_id": id, "event_type": kind, "timestamp": timestamp, "created_at": created, "attributes": attributes},
+        "subscription": about,
+        "scope": {"project_id": project},
+    })
+}
+
+/// The slot in a schedule's event id.
+fn slot(event_id: &str) -> Option<Timestamp> {
+    crate::target::read_time(event_id.split_once(':')?.1)
+}
+
+fn about(id: &Value, words: &Words, life: &Lifecycle) -> Value {
+    json!({
+        "id": id,
+        "name": words.name,
+        "tags": words.tags,
+        "meta": words.meta,
+        "created_at": life.created_at,
+        "updated_at": life.updated_at,
+    })
+}
+
+pub(crate) fn subscription(row: &Subscription) -> Value {
+    about(&json!(row.id), &row.words, &row.life)
+}
+
+pub(crate) fn schedule(row: &Schedule) -> Value {
+    about(&json!(row.id), &row.words, &row.life)
+}
+
+/// The selectors that found nothing.
+pub(crate) fn misses(missed: &[Miss]) -> Value {
+    missed.iter().map(|miss| json!({"place": miss.place, "selector": miss.selector})).collect()
+}

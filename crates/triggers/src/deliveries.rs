@@ -1,0 +1,206 @@
+//! Deliveries: what became of events, run again on request, ended from outside, forgotten after a while.
+
+use kernel::{DeliveryId, EventId, ScheduleId, Scope, SubscriptionId, Timestamp};
+use serde_json::{Value, json};
+use store::args;
+use uuid::Uuid;
+
+use crate::context;
+use crate::mapping::{Mapped, Mapping};
+use crate::model::{Attempt, Delivery, EventRow, Parent, State};
+use crate::store::{self as rows, delivery_columns};
+use crate::{TriggerError, Triggers};
+
+const MAX_PAGE: i64 = 1000;
+const MAX_REPLAY: i64 = 10_000;
+
+/// Which deliveries to list or replay.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryQuery {
+    pub code: Option<String>,
+    pub state: Option<String>,
+    pub subscription: Option<SubscriptionId>,
+    pub schedule: Option<ScheduleId>,
+    pub event_id: Option<String>,
+    pub newest: Option<Timestamp>,
+    pub oldest: Option<Timestamp>,
+    pub next: Option<Uuid>,
+    pub limit: i64,
+}
+
+/// How a dispatched run ended.
+#[derive(Clone, Debug)]
+pub struct Completion {
+    pub code: i64,
+    pub message: Option<String>,
+    pub outputs: Option<Value>,
+}
+
+impl Triggers {
+    /// Newest first.
+    pub async fn deliveries(&self, scope: Scope, query: &DeliveryQuery) -> Result<Vec<Delivery>, TriggerError> {
+        if let Some(state) = query.state.as_deref().filter(|state| State::named(state).is_none()) {
+            let names = State::ALL.map(State::name).join(", ");
+            return Err(TriggerError::Invalid(format!("`{state}` is not a state; there are: {names}")));
+        }
+        let sql = concat!(
+            "select ",
+            delivery_columns!(),
+            " from trigger_deliveries where project_id = $1 and ($2 is null or code = $2) and ($3 is null or state = $3) \
+             and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) and ($6 is null or event_id = $6) \
+             and ($7 is null or created_at <= $7) and ($8 is null or created_at >= $8) and ($9 is null or id < $9) order by id desc limit $10"
+        );
+        let args = args![
+            scope.project,
+            query.code.as_deref(),
+            query.state.as_deref(),
+            query.subscription,
+            query.schedule,
+            query.event_id.as_deref(),
+            query.newest,
+            query.oldest,
+            query.next,
+            query.limit.clamp(1, MAX_PAGE)
+        ];
+        Ok(self.db.all(sql, args).await?.iter().map(rows::delivery).collect::<Result<_, _>>()?)
+    }
+
+    pub async fn delivery(&self, scope: Scope, id: DeliveryId) -> Result<(Delivery, Vec<Attempt>), TriggerError> {
+        let found = rows::delivery_by_id(&self.db, scope.project, id).await?.ok_or(TriggerError::NotFound("Trigger delivery"))?;
+        Ok((found, rows::attempts(&self.db, scope.project, id).await?))
+    }
+
+    pub async fn event(&self, scope: Scope, id: EventId) -> Result<EventRow, TriggerError> {
+        rows::event_by_id(&self.db, scope.project, id).await?.ok_or(TriggerError::NotFound("Event"))
+    }
+
+    /// Runs a delivery that ended once more, under the same idempotency key.
+    pub async fn retry(&self, scope: Scope, id: DeliveryId) -> Result<Delivery, TriggerError> {
+        let sql = concat!(
+            "update trigger_deliveries set state = 'ready', due_at = $3, updated_at = $3, code = '102', message = 'claimed' \
+             where project_id = $1 and id = $2 and (state in ('done', 'dead') or (state = 'ready' and attempts > 0)) returning ",
+            delivery_columns!()
+        );
+        match self.db.returning(sql, args![scope.project, id, self.clock.now()]).await? {
+            Some(row) => {
+                self.0.wake.notify_one();
+                Ok(rows::delivery(&row)?)
+            }
+            None => {
+                let (found, _) = self.delivery(scope, id).await?;
+                Err(TriggerError::State(format!("The delivery is {}; it can be retried when it has ended.", found.state.name())))
+            }
+        }
+    }
+
+    /// Runs everything again that failed for good and fits the filter; how many.
+    pub async fn replay(&self, scope: Scope, query: &DeliveryQuery) -> Result<u64, TriggerError> {
+        let sql = "update trigger_deliveries set state = 'ready', due_at = $2, updated_at = $2, code = '102', message = 'claimed' \
+                   where project_id = $1 and id in (select id from trigger_deliveries where project_id = $1 and state = 'dead' \
+                   and ($3 is null or code = $3) and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) \
+                   and ($6 is null or created_at <= $6) and ($7 is null or created_at >= $7) order by id limit $8)";
+        let args = args![
+            scope.project,
+            self.clock.now(),
+            query.code.as_deref(),
+            query.subscription,
+            query.schedule,
+            query.newest,
+            query.oldest,
+            MAX_REPLAY
+        ];
+        let replayed = self.db.execute(sql, args).await?;
+        self.0.wake.notify_one();
+        Ok(replayed)
+    }
+
+    /// Ends a delivery that was dispatched.
+    pub async fn complete(&self, scope: Scope, id: DeliveryId, end: Completion) -> Result<Delivery, TriggerError> {
+        let (found, _) = self.delivery(scope, id).await?;
+        if found.state != State::Waiting {
+            return Err(TriggerError::State(format!(
+                "The delivery is {}; only one that was dispatched can be completed.",
+                found.state.name()
+            )));
+        }
+        if !(200..600).contains(&end.code) || end.code == 202 {
+            return Err(TriggerError::Invalid("`status.code` must say how the run ended: 200 to 599, and not 202.".to_owned()));
+        }
+        let state = if end.code < 300 { State::Done } else { State::Dead };
+        let mut data = found.data;
+        data["result"]["outputs"] = end.outputs.unwrap_or(Value::Null);
+        let sql = concat!(
+            "update trigger_deliveries set state = $3, code = $4, message = $5, data = $6, updated_at = $7 \
+             where project_id = $1 and id = $2 and state = 'waiting' returning ",
+            delivery_columns!()
+        );
+        let code = if end.code < 300 { 200 } else { end.code }.to_string();
+        let message = end.message.unwrap_or_else(|| if end.code < 300 { "success" } else { "failed" }.to_owned());
+        let args = args![scope.project, id, state.name(), code, message, &data, self.clock.now()];
+        let row = self.db.returning(sql, args).await?.ok_or_else(|| TriggerError::State("The delivery has ended meanwhile.".to_owned()))?;
+        self.0.wake.notify_one();
+        Ok(rows::delivery(&row)?)
+    }
+
+    /// What a mapping makes of a delivery's event, or of one that is pasted.
+    pub async fn preview(
+        &self,
+        scope: Scope,
+        fields: Option<&Value>,
+        delivery: Option<DeliveryId>,
+        pasted: Option<&Value>,
+    ) -> Result<Mapped, TriggerError> {
+        let mapping = match fields.filter(|fields| !fields.is_null()) {
+            None => Mapping::default(),
+            Some(fields) => Mapping::compile(fields).map_err(|error| TriggerError::Invalid(error.to_string()))?,
+        };
+        let context = match (delivery, pasted) {
+            (Some(id), _) => self.stored_context(scope, id).await?,
+            (None, Some(event)) => context::pasted(WORD, event, &json!({}), &json!(scope.project), self.clock.now()),
+            (None, None) => return Err(TriggerError::BadRequest("Give `delivery_id` or `event`.".to_owned())),
+        };
+        mapping.apply(&context).map_err(|error| TriggerError::Invalid(error.to_string()))
+    }
+
+    async fn stored_context(&self, scope: Scope, id: DeliveryId) -> Result<Value, TriggerError> {
+        let (delivery, _) = self.delivery(scope, id).await?;
+        let event = match delivery.event {
+            Some(event) => rows::event_by_id(&self.db, scope.project, event).await?,
+            None => None,
+        };
+        let about = match delivery.parent {
+            Parent::Subscription(id) => rows::subscription_by_id(&self.db, scope.project, id).await?.as_ref().map(context::subscription),
+            Parent::Schedule(id) => rows::schedule_by_id(&self.db, scope.project, id).await?.as_ref().map(context::schedule),
+        };
+        Ok(context::of(&delivery, event.as_ref(), &about.unwrap_or_else(|| json!({})), self.clock.now()))
+    }
+
+    /// Forgets what ended long ago, of every project.
+    pub(crate) async fn forget(&self) -> Result<(), store::StoreError> {
+        let now = self.clock.now();
+        let before = now.minus(self.settings.retention);
+        let ended = "select project_id, id from trigger_deliveries where state in ('done', 'dead') and updated_at < $1 limit 1000";
+        loop {
+            let old = self.db.all(ended, args![before]).await?;
+            if old.is_empty() {
+                break;
+            }
+            let mut tx = self.db.begin().await?;
+            for row in &old {
+                let (project, id): (kernel::ProjectId, DeliveryId) = (row.get("project_id")?, row.get("id")?);
+                tx.execute("delete from trigger_attempts where project_id = $1 and delivery_id = $2", args![project, id]).await?;
+                tx.execute("delete from trigger_deliveries where project_id = $1 and id = $2", args![project, id]).await?;
+            }
+            tx.commit().await?;
+        }
+        let unused = "delete from trigger_events where received_at < $1 and not exists (select 1 from trigger_deliveries d \
+                      where d.project_id = trigger_events.project_id and d.event_row_id = trigger_events.id)";
+        self.db.execute(unused, args![before]).await?;
+        let stale = "delete from trigger_signatures where seen_at < $1";
+        self.db.execute(stale, args![now.minus(std::time::Duration::from_hours(1))]).await?;
+        Ok(())
+    }
+}
+
+/// What a pasted event calls itself.
+const WORD: &str = "preview";

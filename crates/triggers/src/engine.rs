@@ -1,0 +1,324 @@
+//! The engine: leases deliveries, runs them, writes how they ended. A node that dies gives its work back when its leases run out.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use kernel::{DeliveryId, Permission, ProjectId, Timestamp};
+use serde_json::{Map, Value, json};
+use store::{Db, StoreError, args};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use workflows::InvokeRequest;
+
+use crate::backoff::{Outcome, Verdict};
+use crate::context;
+use crate::model::{Actor, Attempt, Delivery, Parent, State};
+use crate::store::{self as rows, Finished, delivery_columns};
+use crate::target::Target;
+use crate::{TriggerError, Triggers};
+
+/// How often a node looks for work that nobody told it about.
+const LOOK: Duration = Duration::from_millis(500);
+/// How many projects with work are looked at in one round.
+const PROJECTS: i64 = 64;
+/// How long a dispatched run may take to end.
+const WAITING: Duration = Duration::from_hours(24);
+
+/// What this node is running, by project.
+#[derive(Debug, Default)]
+pub(crate) struct Running(Mutex<HashMap<ProjectId, usize>>);
+
+impl Running {
+    fn of(&self, project: ProjectId) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&project).copied().unwrap_or(0)
+    }
+
+    fn total(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    }
+
+    fn begin(&self, project: ProjectId) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(project).or_default() += 1;
+    }
+
+    fn end(&self, project: ProjectId) {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = running.get_mut(&project) {
+            *count -= 1;
+            if *count == 0 {
+                running.remove(&project);
+            }
+        }
+    }
+}
+
+/// How a run ended, before it is written.
+struct Ending {
+    code: i64,
+    message: String,
+    run: Option<kernel::RunId>,
+    data: Map<String, Value>,
+    outcome: Outcome,
+}
+
+impl Ending {
+    fn failed(code: i64, message: impl Into<String>) -> Self {
+        let status = u16::try_from(code).unwrap_or(500);
+        Self { code, message: message.into(), run: None, data: Map::new(), outcome: Outcome::Status(status) }
+    }
+}
+
+impl Triggers {
+    /// Runs deliveries until it is told to stop, then finishes what it has begun.
+    pub(crate) async fn run_engine(self, stop: CancellationToken) {
+        let mut after = Uuid::nil();
+        while !stop.is_cancelled() {
+            if let Err(error) = self.round(&mut after).await {
+                tracing::error!(%error, "deliveries could not be leased");
+                tokio::time::sleep(LOOK).await;
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.0.wake.notified() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// Gives free places to projects in turn, so that a busy one waits for the others and not they for it.
+    async fn round(&self, after: &mut Uuid) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        self.take_back(now).await?;
+        loop {
+            let mut free = self.settings.concurrency.saturating_sub(self.0.running.total());
+            if free == 0 {
+                return Ok(());
+            }
+            let projects = with_work(&self.db, *after, now).await?;
+            let mut leased = 0;
+            for project in &projects {
+                let share = self.settings.project_concurrency.saturating_sub(self.0.running.of(*project)).min(free);
+                if share == 0 {
+                    continue;
+                }
+                for delivery in self.lease(*project, share, now).await? {
+                    leased += 1;
+                    free -= 1;
+                    self.0.running.begin(*project);
+                    let this = self.clone();
+                    self.0.tasks.spawn(async move { this.deliver(delivery).await });
+                }
+            }
+            let more = i64::try_from(projects.len()).is_ok_and(|found| found == PROJECTS);
+            *after = if more { projects.last().map_or(Uuid::nil(), |last| last.uuid()) } else { Uuid::nil() };
+            if leased == 0 && !more {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn lease(&self, project: ProjectId, limit: usize, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
+        macro_rules! lease {
+            ($lock:literal) => {
+                concat!(
+                    "update trigger_deliveries set state = 'leased', attempts = attempts + 1, lease_until = $4, lease_owner = $5 \
+                     where project_id = $1 and state = 'ready' and id in (select d.id from trigger_deliveries d where d.project_id = $1 \
+                     and d.state = 'ready' and d.due_at <= $3 and (not d.is_ordered or not exists (select 1 from trigger_deliveries e \
+                     where e.project_id = $1 and e.subscription_id = d.subscription_id and e.id < d.id and e.state in ('ready', 'leased', 'waiting'))) \
+                     order by d.due_at, d.id limit $2",
+                    $lock,
+                    ") returning ",
+                    delivery_columns!()
+                )
+            };
+        }
+        let sql = match &self.db {
+            Db::Sqlite(_) => lease!(""),
+            Db::Postgres(_) => lease!(" for update skip locked"),
+        };
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut tx = self.db.begin().await?;
+        let leased = tx.all(sql, args![project, limit, now, now.plus(self.settings.lease), self.0.node]).await?;
+        tx.commit().await?;
+        let mut leased: Vec<Delivery> = leased.iter().map(rows::delivery).collect::<Result<_, _>>()?;
+        leased.sort_by_key(|delivery| (delivery.due_at, delivery.id.uuid()));
+        Ok(leased)
+    }
+
+    /// Makes deliveries ready again whose node went away, and ends those that were dispatched and never ended.
+    async fn take_back(&self, now: Timestamp) -> Result<(), StoreError> {
+        let lost = "update trigger_deliveries set state = 'ready', due_at = $1, lease_until = null, lease_owner = null, code = '102', \
+                    message = 'the node that ran it went away' where state = 'leased' and lease_until < $1";
+        let late = "update trigger_deliveries set state = 'dead', code = '504', message = 'the dispatched run did not end in time', updated_at = $1 \
+                    where state = 'waiting' and due_at < $1";
+        let any = "select 1 as found from trigger_deliveries where (state = 'leased' and lease_until < $1) or (state = 'waiting' and due_at < $1) limit 1";
+        // The try that was cut off is a row like any other.
+        let cut = "insert into trigger_attempts (project_id, delivery_id, number, started_at, ended_at, code, message) \
+                   select project_id, id, attempts, lease_until, $1, '102', 'the node that ran it went away' from trigger_deliveries \
+                   where state = 'leased' and lease_until < $1 on conflict do nothing";
+        if self.db.optional(any, args![now]).await?.is_some() {
+            let mut tx = self.db.begin().await?;
+            tx.execute(cut, args![now]).await?;
+            tx.execute(lost, args![now]).await?;
+            tx.execute(late, args![now]).await?;
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Gives back at once what an earlier process left behind; a SQLite file has one process, so there is nobody else to wait for.
+    pub(crate) async fn reclaim(&self) -> Result<(), StoreError> {
+        if let Db::Sqlite(_) = &self.db {
+            self.db
+                .execute("update trigger_deliveries set lease_until = 0 where state = 'leased' and lease_owner <> $1", args![self.0.node])
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the leases of this node alive.
+    pub(crate) async fn beat(self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(self.settings.lease / 3) => {}
+            }
+            let sql = "update trigger_deliveries set lease_until = $2 where lease_owner = $1 and state = 'leased'";
+            if let Err(error) = self.db.execute(sql, args![self.0.node, self.clock.now().plus(self.settings.lease)]).await {
+                tracing::warn!(%error, "leases could not be extended");
+            }
+        }
+    }
+
+    async fn deliver(self, delivery: Delivery) {
+        let started_at = self.clock.now();
+        let ending = match self.attempt(&delivery).await {
+            Ok(ending) => ending,
+            Err(error) => Ending { outcome: Outcome::Unreachable, ..Ending::failed(500, error.to_string()) },
+        };
+        let ended_at = self.clock.now();
+        let number = delivery.attempts;
+        let verdict = if ending.code == 202 { None } else { Some(ending.outcome.verdict()) };
+        let wait = self.settings.backoff.next(u32::try_from(number).unwrap_or(u32::MAX), delivery.id.uuid());
+        let (state, due_at) = match (verdict, wait) {
+            (None, _) => (State::Waiting, ended_at.plus(WAITING)),
+            (Some(Verdict::Delivered), _) => (State::Done, delivery.due_at),
+            (Some(Verdict::Retry), Some(wait)) => (State::Ready, ended_at.plus(wait)),
+            (Some(Verdict::Retry | Verdict::Final), _) => (State::Dead, delivery.due_at),
+        };
+        let mut data = ending.data;
+        data.insert("event_key".to_owned(), json!(delivery.event_key));
+        data.insert("session_id".to_owned(), json!(session(delivery.id)));
+        if state == State::Ready {
+            data.insert("next_attempt_at".to_owned(), json!(due_at));
+        }
+        let attempt =
+            Attempt { number, started_at, ended_at, code: ending.code.to_string(), message: Some(ending.message), run: ending.run };
+        let (project, owner) = (delivery.project, self.0.node);
+        let finished = Finished { project, delivery: delivery.id, owner, attempt, state, due_at, data: Value::Object(data) };
+        self.0.inbox.finish(finished).await;
+        self.0.running.end(project);
+        self.0.wake.notify_one();
+    }
+
+    async fn attempt(&self, delivery: &Delivery) -> Result<Ending, TriggerError> {
+        let Some(parent) = self.parent(delivery).await? else { return Ok(Ending::failed(409, "The trigger is deleted or paused.")) };
+        let event = match delivery.event {
+            Some(id) => rows::event_by_id(&self.db, delivery.project, id).await?,
+            None => None,
+        };
+        let context = context::of(delivery, event.as_ref(), &parent.about, self.clock.now());
+        let target = match Target::read(&parent.data) {
+            Ok(target) => target,
+            Err(error) => return Ok(Ending::failed(400, error.to_string())),
+        };
+        let mapped = match target.mapping.apply(&context) {
+            Ok(mapped) => mapped,
+            Err(error) => return Ok(Ending::failed(400, error.to_string())),
+        };
+        let mut data = Map::from_iter([("inputs".to_owned(), mapped.inputs.clone())]);
+        if !mapped.missed.is_empty() {
+            data.insert("missed".to_owned(), context::misses(&mapped.missed));
+        }
+        if parent.is_test {
+            data.insert("is_test".to_owned(), json!(true));
+            return Ok(Ending { data, ..Ending::failed(200, "captured") });
+        }
+        if target.references.is_empty() {
+            return Ok(Ending { data, ..Ending::failed(400, "No workflow is bound to this trigger.") });
+        }
+        let Some(scope) = self.accounts.acting(delivery.project, parent.actor.key, parent.actor.user).await? else {
+            return Ok(Ending {
+                data,
+                ..Ending::failed(403, "The key that saved this trigger is revoked. Save the trigger again with another key.")
+            });
+        };
+        if !scope.may(Permission::RunWorkflows) {
+            return Ok(Ending { data, ..Ending::failed(403, "Whoever saved this trigger may not run workflows any more.") });
+        }
+        let request = InvokeRequest {
+            references: target.references,
+            key: target.key,
+            inputs: mapped.inputs,
+            session_id: Some(session(delivery.id)),
+            idempotency_key: Some(delivery.id.to_string()),
+            ..InvokeRequest::default()
+        };
+        let reply = match self.workflows.invoke(scope, request).await {
+            Ok(reply) => reply,
+            Err(workflows::WorkflowError::Store(error)) => return Err(error.into()),
+            Err(error) => return Ok(Ending { data, ..Ending::failed(404, error.to_string()) }),
+        };
+        data.insert("references".to_owned(), reply.references);
+        let result = match reply.code {
+            202 => json!({"run_id": reply.run}),
+            _ => json!({"run_id": reply.run, "outputs": reply.outputs}),
+        };
+        data.insert("result".to_owned(), result);
+        let code = if (200..300).contains(&reply.code) && reply.code != 202 { 200 } else { reply.code };
+        let message = if code == 200 { "success".to_owned() } else { reply.message };
+        // 424 is what a service that cannot be reached reads as; it may be there the next time.
+        let outcome = if code == 424 { Outcome::Unreachable } else { Outcome::Status(u16::try_from(code).unwrap_or(500)) };
+        Ok(Ending { run: Some(reply.run), outcome, data, ..Ending::failed(code, message) })
+    }
+
+    /// What a delivery belongs to, if it still fires.
+    async fn parent(&self, delivery: &Delivery) -> Result<Option<Living>, StoreError> {
+        match delivery.parent {
+            Parent::Subscription(id) => {
+                let row = rows::subscription_by_id(&self.db, delivery.project, id).await?;
+                let row = row.filter(|row| row.life.deleted_at.is_none() && row.is_active && row.is_valid);
+                Ok(row.map(|row| Living { about: context::subscription(&row), data: row.data, actor: row.actor, is_test: row.is_test }))
+            }
+            Parent::Schedule(id) => {
+                let row = rows::schedule_by_id(&self.db, delivery.project, id).await?;
+                // A schedule that ended with its last slot still owes that run, and a run by hand needs no clock.
+                let row = row.filter(|row| row.life.deleted_at.is_none());
+                Ok(row.map(|row| Living { about: context::schedule(&row), data: row.data, actor: row.actor, is_test: false }))
+            }
+        }
+    }
+}
+
+/// What a run needs of its trigger.
+struct Living {
+    about: Value,
+    data: Value,
+    actor: Actor,
+    is_test: bool,
+}
+
+fn session(delivery: DeliveryId) -> String {
+    delivery.uuid().simple().to_string()
+}
+
+/// Projects with work that is due, after the one that was looked at last. Each step finds the next project by its index.
+async fn with_work(db: &Db, after: Uuid, now: Timestamp) -> Result<Vec<ProjectId>, StoreError> {
+    let sql = "with recursive p(id) as (\
+               select (select project_id from trigger_deliveries where state = 'ready' and due_at <= $2 and project_id > $1 order by project_id limit 1) \
+               union all \
+               select (select project_id from trigger_deliveries where state = 'ready' and due_at <= $2 and project_id > p.id order by project_id limit 1) \
+               from p where p.id is not null) select id from p where id is not null limit $3";
+    db.all(sql, args![after, now, PROJECTS]).await?.iter().map(|row| row.get("id")).collect()
+}

@@ -1,0 +1,188 @@
+//! What is watched, what the clock starts, and what became of it.
+
+use kernel::{ConnectionId, DeliveryId, EventId, KeyId, ProjectId, RunId, ScheduleId, Scope, SubscriptionId, Timestamp, UserId};
+use serde_json::Value;
+use uuid::Uuid;
+
+/// The integration whose events anybody may send: a plain inbound webhook, without a connection.
+pub const WEBHOOK: &str = "webhook";
+/// Its one event.
+pub const WEBHOOK_EVENT: &str = "WEBHOOK_RECEIVED";
+
+/// Who a run acts for: whoever saved the trigger last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Actor {
+    pub key: KeyId,
+    pub user: Option<UserId>,
+}
+
+impl From<Scope> for Actor {
+    fn from(scope: Scope) -> Self {
+        Self { key: scope.key, user: scope.user }
+    }
+}
+
+/// Who made and changed a row, and when.
+#[derive(Clone, Debug)]
+pub struct Lifecycle {
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub deleted_at: Option<Timestamp>,
+    pub created_by: Option<Uuid>,
+    pub updated_by: Option<Uuid>,
+    pub deleted_by: Option<Uuid>,
+}
+
+/// Words that the owner of a row chose.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub tags: Option<Value>,
+    pub meta: Option<Value>,
+}
+
+/// An event that is watched.
+#[derive(Clone, Debug)]
+pub struct Subscription {
+    pub id: SubscriptionId,
+    pub project: ProjectId,
+    /// None for a plain inbound webhook.
+    pub connection: Option<ConnectionId>,
+    pub provider: String,
+    pub integration: String,
+    pub event_key: String,
+    pub words: Words,
+    /// As its owner wrote it: `event_key`, `trigger_config`, `inputs_fields`, `references`, `selector`, `ordered`.
+    pub data: Value,
+    pub is_active: bool,
+    pub is_valid: bool,
+    pub is_test: bool,
+    /// Why it is not active or not valid.
+    pub reason: Option<String>,
+    /// The last part of its address.
+    pub token: String,
+    pub trigger_id: Option<String>,
+    pub actor: Actor,
+    pub life: Lifecycle,
+    pub(crate) secret: Option<Vec<u8>>,
+    pub(crate) poll_cursor: Option<Value>,
+}
+
+/// A clock that starts runs.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    pub id: ScheduleId,
+    pub project: ProjectId,
+    pub event_key: String,
+    pub words: Words,
+    /// As its owner wrote it: `schedule`, `timezone`, `start_time`, `end_time`, `misfire`, `jitter_seconds`, and what a subscription has.
+    pub data: Value,
+    pub is_active: bool,
+    /// The slot it waits for.
+    pub next_fire_at: Option<Timestamp>,
+    pub actor: Actor,
+    pub life: Lifecycle,
+}
+
+/// An event as it came in.
+#[derive(Clone, Debug)]
+pub struct EventRow {
+    pub id: EventId,
+    pub project: ProjectId,
+    pub subscription: SubscriptionId,
+    pub event_id: String,
+    pub event_type: String,
+    pub headers: Value,
+    pub body: Vec<u8>,
+    pub attributes: Value,
+    pub received_at: Timestamp,
+}
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// To be run, now or at its time.
+    Ready,
+    /// A node is running it.
+    Leased,
+    /// It was dispatched and ends later.
+    Waiting,
+    /// It ended.
+    Done,
+    /// It failed for good; it can be replayed.
+    Dead,
+}
+
+impl State {
+    pub const ALL: [Self; 5] = [Self::Ready, Self::Leased, Self::Waiting, Self::Done, Self::Dead];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Leased => "leased",
+            Self::Waiting => "waiting",
+            Self::Done => "done",
+            Self::Dead => "dead",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
+/// What a delivery belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parent {
+    Subscription(SubscriptionId),
+    Schedule(ScheduleId),
+}
+
+impl Parent {
+    pub fn subscription(self) -> Option<SubscriptionId> {
+        match self {
+            Self::Subscription(id) => Some(id),
+            Self::Schedule(_) => None,
+        }
+    }
+
+    pub fn schedule(self) -> Option<ScheduleId> {
+        match self {
+            Self::Schedule(id) => Some(id),
+            Self::Subscription(_) => None,
+        }
+    }
+}
+
+/// One event to one target.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    pub id: DeliveryId,
+    pub project: ProjectId,
+    pub parent: Parent,
+    /// The event as it came in; a slot of a schedule has none.
+    pub event: Option<EventId>,
+    pub event_id: String,
+    pub event_key: String,
+    pub state: State,
+    pub code: String,
+    pub message: Option<String>,
+    pub data: Value,
+    pub attempts: i64,
+    /// When it is run next, while it is ready.
+    pub due_at: Timestamp,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// One try of a delivery.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub number: i64,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
+    pub code: String,
+    pub message: Option<String>,
+    pub run: Option<RunId>,
+}

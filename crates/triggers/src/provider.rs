@@ -1,0 +1,146 @@
+//! Asking providers to send events, and to stop.
+
+use std::sync::Arc;
+
+use catalog::{Event, Integration};
+use connections::{Connection, ConnectionError};
+use kernel::ProjectId;
+use kernel::seal::Place;
+use serde_json::{Map, Value};
+
+use crate::model::{Subscription, WEBHOOK};
+use crate::port::{EventSource, Polled, Registered, Watch, WatchError, Way};
+use crate::target::read_event;
+use crate::{TriggerError, Triggers};
+
+/// Everything that is known about what a subscription watches.
+pub(crate) struct Watched {
+    pub(crate) source: Arc<dyn EventSource>,
+    pub(crate) integration: Arc<Integration>,
+    pub(crate) event: Arc<Event>,
+    pub(crate) connection: Connection,
+    pub(crate) config: Map<String, Value>,
+    pub(crate) way: Way,
+}
+
+/// What to ask of a provider.
+enum Ask<'a> {
+    Register,
+    Unregister(&'a str),
+    Poll(Option<&'a Value>),
+}
+
+enum Got {
+    Registered(Registered),
+    Unregistered,
+    Polled(Polled),
+}
+
+impl Triggers {
+    /// Looks up what a connection and an event key name.
+    pub(crate) fn watched(
+        &self,
+        project: ProjectId,
+        connection: Connection,
+        event_key: &str,
+        config: Map<String, Value>,
+    ) -> Result<Watched, TriggerError> {
+        let unknown =
+            || TriggerError::Invalid(format!("`{event_key}` is not an event of {}; see /triggers/catalog", connection.integration));
+        let source = self.sources.get(connection.provider.as_str()).cloned();
+        let source = source.ok_or_else(|| TriggerError::Invalid(format!("provider `{}` has no events", connection.provider)))?;
+        let integration = self.catalog.integration(project, &connection.provider, &connection.integration).map_err(|_| unknown())?;
+        let event = integration.event(event_key).cloned().ok_or_else(unknown)?;
+        let way = source.way(&integration.key, event_key).ok_or_else(unknown)?;
+        Ok(Watched { source, integration, event, connection, config, way })
+    }
+
+    /// What a stored subscription watches; none for a plain webhook.
+    pub(crate) async fn watched_by(&self, row: &Subscription) -> Result<Option<Watched>, TriggerError> {
+        let Some(connection) = row.connection else { return Ok(None) };
+        let connection = self.connections.get(row.project, connection).await?;
+        let (event_key, config) = read_event(&row.data)?;
+        self.watched(row.project, connection, &event_key, config).map(Some)
+    }
+
+    /// The address that a provider sends events to.
+    pub fn address(&self, row: &Subscription) -> String {
+        let base = self.public_url.trim_end_matches('/');
+        format!("{base}/triggers/{}/{}/{}", if row.integration == WEBHOOK { "native" } else { &row.provider }, row.integration, row.token)
+    }
+
+    pub(crate) async fn register(&self, watched: &Watched, row: &Subscription, secret: &str) -> Result<Registered, TriggerError> {
+        match self.ask(watched, row, secret, Ask::Register).await? {
+            Got::Registered(registered) => Ok(registered),
+            Got::Unregistered | Got::Polled(_) => Ok(Registered::default()),
+        }
+    }
+
+    pub(crate) async fn unregister(&self, watched: &Watched, row: &Subscription, secret: &str) -> Result<(), TriggerError> {
+        match &row.trigger_id {
+            Some(remote) => self.ask(watched, row, secret, Ask::Unregister(remote)).await.map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) async fn poll(&self, watched: &Watched, row: &Subscription) -> Result<Polled, TriggerError> {
+        match self.ask(watched, row, "", Ask::Poll(row.poll_cursor.as_ref())).await? {
+            Got::Polled(polled) => Ok(polled),
+            Got::Registered(_) | Got::Unregistered => Ok(Polled::default()),
+        }
+    }
+
+    /// Asks with the connection's credential, renewed once if the provider refuses it.
+    async fn ask(&self, watched: &Watched, row: &Subscription, secret: &str, ask: Ask<'_>) -> Result<Got, TriggerError> {
+        let Watched { integration, connection, .. } = watched;
+        let url = self.address(row);
+        let usable = self.connections.usable(connection, integration).await?;
+        let first = once(watched, &usable, &url, secret, &ask).await;
+        let outcome = match first {
+            Err(WatchError::Unauthorized(reason)) => match self.connections.after_refusal(connection, integration, &usable).await? {
+                Some(fresh) => once(watched, &fresh, &url, secret, &ask).await,
+                None => Err(WatchError::Unauthorized(reason)),
+            },
+            other => other,
+        };
+        let name = &integration.name;
+        outcome.map_err(|error| match error {
+            WatchError::Config(reason) => TriggerError::Invalid(format!("{name}: {reason}")),
+            WatchError::Unauthorized(reason) => TriggerError::Upstream(format!("{name} refused the credential: {reason}")),
+            WatchError::Upstream(reason) => TriggerError::Upstream(format!("{name}: {reason}")),
+            WatchError::Server { status, message } => {
+                TriggerError::UpstreamServer(format!("{name} failed with status {status}: {message}"))
+            }
+            WatchError::Unreachable(error) => TriggerError::Upstream(format!("{name} could not be reached: {error}")),
+        })
+    }
+
+    pub(crate) fn seal_secret(&self, row: &Subscription, secret: &str) -> Vec<u8> {
+        self.sealer.seal(secret.as_bytes(), place(row))
+    }
+
+    pub(crate) fn secret(&self, row: &Subscription) -> Result<Option<String>, TriggerError> {
+        let Some(sealed) = &row.secret else { return Ok(None) };
+        let plain = self.sealer.open(sealed, place(row))?;
+        Ok(Some(String::from_utf8_lossy(&plain).into_owned()))
+    }
+}
+
+fn place(row: &Subscription) -> Place<'static> {
+    Place { table: "trigger_subscriptions", column: "secret", row: row.id.uuid() }
+}
+
+async fn once(watched: &Watched, usable: &connections::Usable, url: &str, secret: &str, ask: &Ask<'_>) -> Result<Got, WatchError> {
+    let Watched { source, integration, event, connection, config, .. } = watched;
+    let watch = Watch { integration, event, config, connection: connection.id, usable, url, secret };
+    match ask {
+        Ask::Register => source.register(watch).await.map(Got::Registered),
+        Ask::Unregister(remote) => source.unregister(watch, remote).await.map(|()| Got::Unregistered),
+        Ask::Poll(cursor) => source.poll(watch, *cursor).await.map(Got::Polled),
+    }
+}
+
+/// A connection that is gone is no reason to fail what only cleans up.
+pub(crate) fn is_gone(error: &TriggerError) -> bool {
+    matches!(error, TriggerError::Connection(ConnectionError::NotFound))
+}

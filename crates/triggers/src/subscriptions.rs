@@ -1,0 +1,360 @@
+//! Subscriptions: made, changed, started, stopped, refreshed, revoked, deleted. The provider is asked before anything is promised, and told
+//! to stop after the row says so.
+
+use std::collections::BTreeMap;
+
+use kernel::schema::Schema;
+use kernel::{ConnectionId, ProjectId, Scope, SubscriptionId, Timestamp};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use store::{StoreError, args};
+
+use crate::model::{Lifecycle, Subscription, WEBHOOK, WEBHOOK_EVENT, Words};
+use crate::port::Way;
+use crate::provider::Watched;
+use crate::store::{self as rows, Hidden, ParentQuery};
+use crate::target::read_event;
+use crate::{TriggerError, Triggers};
+
+/// What a subscription shall be.
+#[derive(Clone, Debug)]
+pub struct NewSubscription {
+    pub connection: Option<ConnectionId>,
+    pub words: Words,
+    pub data: Value,
+    pub is_active: bool,
+    pub is_valid: bool,
+    pub is_test: bool,
+}
+
+/// A subscription that was just made, with what is shown once.
+#[derive(Clone, Debug)]
+pub struct Made {
+    pub subscription: Subscription,
+    /// The secret that the sender needs, where a person has to carry it there.
+    pub secret: Option<String>,
+    /// What a person has to do at the provider.
+    pub setup: Option<String>,
+}
+
+/// What was asked for, checked.
+struct Checked {
+    event_key: String,
+    watched: Option<Watched>,
+    fingerprint: Vec<u8>,
+    data: Value,
+    /// The sender's secret, as the owner gave it.
+    secret: Option<String>,
+}
+
+impl Triggers {
+    pub async fn subscribe(&self, scope: Scope, new: NewSubscription) -> Result<Made, TriggerError> {
+        let checked = self.check_subscription(scope, &new).await?;
+        if let Some(twin) = rows::live_twin(&self.db, scope.project, &checked.fingerprint).await? {
+            return Err(taken(&twin));
+        }
+        let now = self.clock.now();
+        let id = SubscriptionId::new();
+        let (provider, integration) = match &checked.watched {
+            Some(watched) => (watched.connection.provider.clone(), watched.integration.key.clone()),
+            None => ("native".to_owned(), WEBHOOK.to_owned()),
+        };
+        let mut row = Subscription {
+            id,
+            project: scope.project,
+            connection: new.connection,
+            provider,
+            integration,
+            event_key: checked.event_key.clone(),
+            words: new.words,
+            data: checked.data.clone(),
+            is_active: new.is_active || new.is_test,
+            is_valid: new.is_valid,
+            is_test: new.is_test,
+            reason: None,
+            token: token(),
+            trigger_id: None,
+            actor: scope.into(),
+            life: Lifecycle {
+                created_at: now,
+                updated_at: now,
+                deleted_at: None,
+                created_by: Some(scope.author()),
+                updated_by: Some(scope.author()),
+                deleted_by: None,
+            },
+            secret: None,
+            poll_cursor: None,
+        };
+        let shown = self.begin(&mut row, &checked).await?;
+        let hidden = Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), now) };
+        if let Err(error) = rows::insert_subscription(&self.db, &row, &hidden).await {
+            self.end(&row, checked.watched.as_ref()).await;
+            return Err(match error {
+                StoreError::Conflict => TriggerError::Taken { subscription: None, trigger: None },
+                other => other.into(),
+            });
+        }
+        let setup = match checked.watched.as_ref().map(|watched| &watched.way) {
+            Some(Way::ByHand(help)) => {
+                Some(help.clone().unwrap_or_else(|| format!("Tell the service to send events to {}", self.address(&row))))
+            }
+            _ => None,
+        };
+        Ok(Made { subscription: row, secret: shown, setup })
+    }
+
+    /// Replaces everything that its owner wrote. A poll goes on where it was, unless something else is watched now.
+    pub async fn edit_subscription(&self, scope: Scope, id: SubscriptionId, new: NewSubscription) -> Result<Subscription, TriggerError> {
+        let old = self.live(scope, id).await?;
+        let checked = self.check_subscription(scope, &new).await?;
+        if let Some(twin) = rows::live_twin(&self.db, scope.project, &checked.fingerprint).await?.filter(|twin| twin.id != id) {
+            return Err(taken(&twin));
+        }
+        let now = self.clock.now();
+        let mut row = Subscription {
+            connection: new.connection,
+            event_key: checked.event_key.clone(),
+            words: new.words,
+            data: checked.data.clone(),
+            is_active: new.is_active || new.is_test,
+            is_valid: new.is_valid,
+            is_test: new.is_test,
+            reason: None,
+            actor: scope.into(),
+            ..old.clone()
+        };
+        if let Some(watched) = &checked.watched {
+            row.provider = watched.connection.provider.clone();
+            row.integration = watched.integration.key.clone();
+        }
+        let same = old.connection == row.connection && read_event(&old.data)? == read_event(&row.data)?;
+        row.life.updated_at = now;
+        row.life.updated_by = Some(scope.author());
+        if !same || checked.secret.is_some() || fires(&row) != fires(&old) {
+            if !same {
+                (row.trigger_id, row.poll_cursor) = (None, None);
+            }
+            if fires(&row) && (row.trigger_id.is_none() || !same) || checked.secret.is_some() {
+                self.begin(&mut row, &checked).await?;
+            }
+            if !fires(&row) {
+                row.trigger_id = None;
+            }
+        }
+        let hidden = Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), now) };
+        let saved = rows::update_subscription(&self.db, &row, &hidden).await?.ok_or(TriggerError::NotFound("Subscription"))?;
+        if old.trigger_id.is_some() && old.trigger_id != saved.trigger_id {
+            let watched = self.watched_by(&old).await.ok().flatten();
+            self.end(&old, watched.as_ref()).await;
+        }
+        Ok(saved)
+    }
+
+    /// Starts a subscription: the provider is told first.
+    pub async fn start_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
+        self.switch(scope, id, |row| row.is_active = true).await
+    }
+
+    pub async fn stop_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
+        self.switch(scope, id, |row| row.is_active = false).await
+    }
+
+    pub async fn refresh_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
+        self.switch(scope, id, |row| row.is_valid = true).await
+    }
+
+    /// Makes a subscription invalid, which also stops it.
+    pub async fn revoke_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
+        self.switch(scope, id, |row| row.is_valid = false).await
+    }
+
+    async fn switch(&self, scope: Scope, id: SubscriptionId, change: impl FnOnce(&mut Subscription)) -> Result<Subscription, TriggerError> {
+        let old = self.live(scope, id).await?;
+        let mut row = old.clone();
+        change(&mut row);
+        row.reason = None;
+        row.life.updated_at = self.clock.now();
+        row.life.updated_by = Some(scope.author());
+        let (event_key, config) = read_event(&row.data)?;
+        let fingerprint = fingerprint(row.connection, &event_key, &config, row.is_test);
+        let watched = match self.watched_by(&row).await {
+            Ok(watched) => watched,
+            Err(error) if !fires(&row) => {
+                tracing::debug!(subscription = %id, %error, "stopped without its provider");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        if fires(&row) && !fires(&old) {
+            if let Some(watched) = &watched {
+                watched.connection.require_usable()?;
+            }
+            let checked = Checked { event_key, watched, fingerprint, data: row.data.clone(), secret: None };
+            self.begin(&mut row, &checked).await?;
+            let hidden =
+                Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), row.life.updated_at) };
+            return rows::update_subscription(&self.db, &row, &hidden).await?.ok_or(TriggerError::NotFound("Subscription"));
+        }
+        if !fires(&row) {
+            row.trigger_id = None;
+        }
+        let hidden = Hidden { fingerprint: &fingerprint, poll_at: poll_at(&row, watched.as_ref(), row.life.updated_at) };
+        let saved = rows::update_subscription(&self.db, &row, &hidden).await?.ok_or(TriggerError::NotFound("Subscription"))?;
+        if fires(&old) && !fires(&saved) {
+            self.end(&old, watched.as_ref()).await;
+        }
+        Ok(saved)
+    }
+
+    /// Forgets a subscription; its history stays.
+    pub async fn unsubscribe(&self, scope: Scope, id: SubscriptionId) -> Result<(), TriggerError> {
+        let old = self.live(scope, id).await?;
+        let sql = "update trigger_subscriptions set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, is_active = false, \
+                   poll_at = null where project_id = $1 and id = $2 and deleted_at is null";
+        if self.db.execute(sql, args![scope.project, id, self.clock.now(), scope.author()]).await? == 0 {
+            return Err(TriggerError::NotFound("Subscription"));
+        }
+        let watched = self.watched_by(&old).await.ok().flatten();
+        self.end(&old, watched.as_ref()).await;
+        Ok(())
+    }
+
+    /// Also one that was deleted, so that its deliveries can be understood.
+    pub async fn subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
+        rows::subscription_by_id(&self.db, scope.project, id).await?.ok_or(TriggerError::NotFound("Subscription"))
+    }
+
+    pub(crate) async fn live(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
+        let row = self.subscription(scope, id).await?;
+        if row.life.deleted_at.is_some() { Err(TriggerError::NotFound("Subscription")) } else { Ok(row) }
+    }
+
+    pub async fn subscriptions(&self, scope: Scope, query: &ParentQuery) -> Result<Vec<Subscription>, TriggerError> {
+        Ok(rows::subscriptions(&self.db, scope.project, query).await?)
+    }
+
+    /// Stops the subscriptions of a connection that is revoked or gone; their history stays.
+    pub(crate) async fn pause_for(&self, project: ProjectId, connection: ConnectionId, why: &str) -> Result<(), StoreError> {
+        let sql = "update trigger_subscriptions set is_active = false, poll_at = null, trigger_id = null, reason = $3, updated_at = $4 \
+                   where project_id = $1 and connection_id = $2 and deleted_at is null and is_active";
+        self.db.execute(sql, args![project, connection, why, self.clock.now()]).await.map(|_| ())
+    }
+
+    async fn check_subscription(&self, scope: Scope, new: &NewSubscription) -> Result<Checked, TriggerError> {
+        let mut data = new.data.clone();
+        let secret = take_secret(&mut data)?;
+        let (event_key, config) = read_event(&data)?;
+        if !new.is_test {
+            self.check_target(scope, &data).await?;
+        }
+        if let Some(ordered) = data.get("ordered").filter(|ordered| !ordered.is_null() && !ordered.is_boolean()) {
+            return Err(TriggerError::Invalid(format!("`data.ordered` must be true or false, not {ordered}")));
+        }
+        let watched = match new.connection {
+            Some(connection) => {
+                let connection = self.connections.get(scope.project, connection).await?;
+                connection.require_usable()?;
+                let watched = self.watched(scope.project, connection, &event_key, config.clone())?;
+                check_config(&watched, &config)?;
+                Some(watched)
+            }
+            None if event_key == WEBHOOK_EVENT => None,
+            None => return Err(TriggerError::Invalid(format!("`connection_id` is required, except for `{WEBHOOK_EVENT}`"))),
+        };
+        if watched.is_none() {
+            crate::ingress::receive::check_scheme(&config)?;
+        }
+        let fingerprint = fingerprint(new.connection, &event_key, &config, new.is_test);
+        Ok(Checked { event_key, watched, fingerprint, data, secret })
+    }
+
+    /// Makes events come, if they shall; the secret that a person has to carry to the provider, if there is one.
+    async fn begin(&self, row: &mut Subscription, checked: &Checked) -> Result<Option<String>, TriggerError> {
+        if let Some(secret) = &checked.secret {
+            row.secret = Some(self.seal_secret(row, secret));
+        }
+        let Some(watched) = &checked.watched else { return Ok(None) };
+        if matches!(watched.way, Way::Poll(_)) || !fires(row) {
+            return Ok(None);
+        }
+        let known = self.secret(row)?;
+        let secret = known.clone().unwrap_or_else(token);
+        if let Way::Register = watched.way {
+            let registered = self.register(watched, row, &secret).await?;
+            row.trigger_id = registered.remote.or_else(|| Some(format!("reg_{}", row.token)));
+            row.secret = Some(self.seal_secret(row, registered.secret.as_deref().unwrap_or(&secret)));
+            return Ok(None);
+        }
+        if known.is_none() {
+            row.secret = Some(self.seal_secret(row, &secret));
+            return Ok(Some(secret));
+        }
+        Ok(None)
+    }
+
+    /// Tells the provider to stop, as well as it can be told.
+    pub(crate) async fn end(&self, row: &Subscription, watched: Option<&Watched>) {
+        let Some(watched) = watched.filter(|_| row.trigger_id.is_some()) else { return };
+        let secret = self.secret(row).ok().flatten().unwrap_or_default();
+        if let Err(error) = self.unregister(watched, row, &secret).await
+            && !crate::provider::is_gone(&error)
+        {
+            tracing::warn!(subscription = %row.id, %error, "the provider could not be told to stop; its events are refused from now on");
+        }
+    }
+}
+
+/// Whether events start runs.
+pub(crate) fn fires(row: &Subscription) -> bool {
+    row.is_active && row.is_valid && row.life.deleted_at.is_none()
+}
+
+fn poll_at(row: &Subscription, watched: Option<&Watched>, now: Timestamp) -> Option<Timestamp> {
+    matches!(watched?.way, Way::Poll(_)).then_some(now).filter(|_| fires(row))
+}
+
+/// A secret in the request is sealed and never part of what is shown.
+fn take_secret(data: &mut Value) -> Result<Option<String>, TriggerError> {
+    let mut taken = data.as_object_mut().and_then(|fields| fields.shift_remove("secret"));
+    if let Some(config) = data.get_mut("trigger_config").and_then(Value::as_object_mut)
+        && let Some(secret) = config.shift_remove("secret")
+    {
+        taken = Some(secret);
+    }
+    match taken {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(secret)) if !secret.is_empty() => Ok(Some(secret)),
+        Some(_) => Err(TriggerError::Invalid("`secret` must be text".to_owned())),
+    }
+}
+
+fn check_config(watched: &Watched, config: &Map<String, Value>) -> Result<(), TriggerError> {
+    let broken = |message: String| TriggerError::Invalid(format!("`data.trigger_config`: {message}"));
+    let schema = Schema::compile(&watched.event.config_schema.value()).map_err(|error| broken(error.to_string()))?;
+    schema.check(&Value::Object(config.clone())).map_err(|violations| {
+        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        broken(texts.join("; "))
+    })
+}
+
+/// One of connection, event and configuration may be watched once. A test is a subscription of its own.
+fn fingerprint(connection: Option<ConnectionId>, event_key: &str, config: &Map<String, Value>, is_test: bool) -> Vec<u8> {
+    let sorted: BTreeMap<&String, &Value> = config.iter().collect();
+    let mut hash = Sha256::new();
+    hash.update(json!([connection, event_key, sorted]).to_string());
+    // Plain webhooks are told apart by their address alone.
+    if is_test || connection.is_none() {
+        hash.update(token());
+    }
+    hash.finalize().to_vec()
+}
+
+/// A secret that nobody guesses.
+fn token() -> String {
+    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+}
+
+fn taken(twin: &Subscription) -> TriggerError {
+    TriggerError::Taken { subscription: Some(twin.id.to_string()), trigger: twin.trigger_id.clone() }
+}
