@@ -216,6 +216,7 @@ pub(crate) async fn fetch(app: &App, scope: Scope, id: ConnectionId) -> ApiResul
 
 pub(crate) async fn delete(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<StatusCode> {
     app.connections.delete(scope, id).await?;
+    release(app, scope, id, "The connection was deleted.").await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -229,7 +230,16 @@ pub(crate) async fn refresh(app: &App, scope: Scope, id: ConnectionId, options: 
 
 pub(crate) async fn revoke(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConnectionAnswer>> {
     let connection = app.connections.revoke(scope, id).await?;
+    release(app, scope, id, "The connection was revoked.").await?;
     Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
+}
+
+/// Tells everyone who uses the connection that it is of no use any more.
+async fn release(app: &App, scope: Scope, id: ConnectionId, why: &str) -> ApiResult<()> {
+    for consumer in &app.consumers {
+        consumer.released(scope.project, id, why).await?;
+    }
+    Ok(())
 }
 
 pub(crate) async fn usage(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<UsageAnswer>> {

@@ -20,6 +20,7 @@ use std::time::Duration;
 use ::catalog::Catalog;
 use ::connections::{Connections, Consumer};
 use ::tools::Tools;
+use ::triggers::Triggers;
 use ::workflows::Workflows;
 use accounts::Accounts;
 use kernel::key::KeyHash;
@@ -40,6 +41,7 @@ pub struct Parts {
     pub connections: Connections,
     pub workflows: Workflows,
     pub tools: Tools,
+    pub triggers: Triggers,
     /// Everyone who uses connections.
     pub consumers: Vec<Arc<dyn Consumer>>,
     pub operator_key: KeyHash,

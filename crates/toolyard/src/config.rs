@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use serde::Deserialize;
 
+const DAY: u64 = 24 * 60 * 60;
 const FILE: &str = "toolyard.toml";
 
 /// Settings that every command takes.
@@ -50,6 +51,18 @@ pub struct Settings {
     /// Seconds that one request may take [default: 60]
     #[arg(long, env = "TOOLYARD_REQUEST_TIMEOUT", global = true, hide_short_help = true, value_name = "SECONDS")]
     pub request_timeout: Option<u64>,
+    /// Runs of triggers that one node makes at once; half of them for one project at most [default: 64]
+    #[arg(long, env = "TOOLYARD_TRIGGER_CONCURRENCY", global = true, hide_short_help = true, value_name = "RUNS")]
+    pub trigger_concurrency: Option<usize>,
+    /// Seconds after which the work of a node that went away is taken over [default: 30]
+    #[arg(long, env = "TOOLYARD_TRIGGER_LEASE", global = true, hide_short_help = true, value_name = "SECONDS")]
+    pub trigger_lease: Option<u64>,
+    /// Days that ended deliveries and their events are kept [default: 30]
+    #[arg(long, env = "TOOLYARD_TRIGGER_RETENTION", global = true, hide_short_help = true, value_name = "DAYS")]
+    pub trigger_retention: Option<u64>,
+    /// What Composio signs its webhooks with [default: none]
+    #[arg(long, env = "COMPOSIO_WEBHOOK_SECRET", global = true, hide_short_help = true, value_name = "SECRET", hide_env_values = true)]
+    pub composio_webhook_secret: Option<String>,
     /// Origins that browsers may call from, separated by commas [default: none]
     #[arg(long, env = "TOOLYARD_CORS_ORIGINS", global = true, hide_short_help = true, value_name = "ORIGINS")]
     pub cors_origins: Option<String>,
@@ -69,7 +82,7 @@ struct Entry {
     default: fn(&Config) -> String,
 }
 
-const ENTRIES: [Entry; 14] = [
+const ENTRIES: [Entry; 18] = [
     Entry { name: "listen", secret: false, text: |s| s.listen.clone(), default: |c| c.listen.to_string() },
     Entry { name: "database_url", secret: true, text: |s| s.database_url.clone(), default: |c| c.database_url.clone() },
     Entry {
@@ -106,6 +119,25 @@ const ENTRIES: [Entry; 14] = [
         text: |s| s.request_timeout.map(|n| n.to_string()),
         default: |c| c.request_timeout.as_secs().to_string(),
     },
+    Entry {
+        name: "trigger_concurrency",
+        secret: false,
+        text: |s| s.trigger_concurrency.map(|n| n.to_string()),
+        default: |c| c.triggers.concurrency.to_string(),
+    },
+    Entry {
+        name: "trigger_lease",
+        secret: false,
+        text: |s| s.trigger_lease.map(|n| n.to_string()),
+        default: |c| c.triggers.lease.as_secs().to_string(),
+    },
+    Entry {
+        name: "trigger_retention",
+        secret: false,
+        text: |s| s.trigger_retention.map(|n| n.to_string()),
+        default: |c| (c.triggers.retention.as_secs() / DAY).to_string(),
+    },
+    Entry { name: "composio_webhook_secret", secret: true, text: |s| s.composio_webhook_secret.clone(), default: |_| String::new() },
     Entry { name: "cors_origins", secret: false, text: |s| s.cors_origins.clone(), default: |c| c.cors_origins.join(",") },
     Entry { name: "log", secret: false, text: |s| s.log.clone(), default: |c| c.log.clone() },
     Entry { name: "log_format", secret: false, text: |s| s.log_format.clone(), default: |c| c.log_format.name().to_owned() },
@@ -128,6 +160,8 @@ pub struct Config {
     pub web_url: String,
     pub body_limit: usize,
     pub request_timeout: Duration,
+    pub triggers: triggers::Settings,
+    pub composio_webhook_secret: Option<String>,
     pub cors_origins: Vec<String>,
     pub log: String,
     pub log_format: LogFormat,
@@ -188,6 +222,17 @@ impl Config {
             Some("json") => LogFormat::Json,
             Some(other) => bail!("`{other}` is not a log format; use text or json"),
         };
+        let mut triggers = triggers::Settings::default();
+        if let Some(runs) = line.trigger_concurrency.or(file.trigger_concurrency) {
+            triggers.concurrency = runs.max(1);
+            triggers.project_concurrency = (runs / 2).max(1);
+        }
+        if let Some(seconds) = line.trigger_lease.or(file.trigger_lease) {
+            triggers.lease = Duration::from_secs(seconds.max(1));
+        }
+        if let Some(days) = line.trigger_retention.or(file.trigger_retention) {
+            triggers.retention = Duration::from_secs(days.max(1).saturating_mul(DAY));
+        }
         Ok(Self {
             listen,
             database_url: database_url.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("toolyard.db").display())),
@@ -200,6 +245,8 @@ impl Config {
             web_url: line.web_url.or(file.web_url).unwrap_or_else(|| public_url.clone()),
             body_limit: line.body_limit.or(file.body_limit).unwrap_or(1 << 20),
             request_timeout: Duration::from_secs(line.request_timeout.or(file.request_timeout).unwrap_or(60).max(1)),
+            triggers,
+            composio_webhook_secret: line.composio_webhook_secret.or(file.composio_webhook_secret),
             cors_origins: origins.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(str::to_owned).collect(),
             log: line.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
             log_format,

@@ -17,6 +17,7 @@ use server::{App, Options, Parts};
 use store::Db;
 use tokio::net::TcpListener;
 use tools::{Runner, Tools};
+use triggers::{EventSource, Triggers};
 use workflows::Workflows;
 
 use crate::config::Config;
@@ -37,6 +38,7 @@ pub struct Yard {
     pub connections: Connections,
     pub workflows: Workflows,
     pub tools: Tools,
+    pub triggers: Triggers,
     pub operator_key: PlainKey,
     /// The first project's key, when this start made it.
     pub first_key: Option<PlainKey>,
@@ -71,14 +73,28 @@ impl Yard {
             connectors: HashMap::from([(native::KEY, native.clone() as Arc<dyn Connector>)]),
             public_url: config.public_url.clone(),
         });
+        let sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
         let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
-        let tools = Tools::new(db.clone(), clock, catalog.clone(), connections.clone(), workflows.clone(), runners);
+        let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners);
+        let triggers = Triggers::new(triggers::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            sealer: vault.sealer.clone(),
+            catalog: catalog.clone(),
+            connections: connections.clone(),
+            workflows: workflows.clone(),
+            accounts: accounts.clone(),
+            sources,
+            public_url: config.public_url.clone(),
+            composio_secret: config.composio_webhook_secret.clone(),
+            settings: config.triggers,
+        });
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
         }
-        Ok(Self { config, db, vault, accounts, catalog, connections, workflows, tools, operator_key, first_key })
+        Ok(Self { config, db, vault, accounts, catalog, connections, workflows, tools, triggers, operator_key, first_key })
     }
 
     /// The edge over this yard.
@@ -90,7 +106,8 @@ impl Yard {
             connections: self.connections.clone(),
             workflows: self.workflows.clone(),
             tools: self.tools.clone(),
-            consumers: vec![Arc::new(self.tools.clone())],
+            triggers: self.triggers.clone(),
+            consumers: vec![Arc::new(self.tools.clone()), Arc::new(self.triggers.clone())],
             operator_key: self.operator_key.hash(),
             metrics: server::operations::Metrics::default(),
             options: Options {
@@ -107,6 +124,7 @@ impl Yard {
 
     /// Ends what is under way and closes the database.
     pub async fn close(&self) {
+        self.triggers.drain().await;
         self.tools.drain().await;
         self.connections.drain().await;
         self.db.close().await;

@@ -47,6 +47,7 @@ pub use port::{Answer, EventSource, Incoming, Item, Judged, Polled, Refusal, Reg
 pub use schedules::NewSchedule;
 pub use store::ParentQuery;
 pub use subscriptions::{Made, NewSubscription};
+pub use target::read_time;
 
 const FORGET_EVERY: Duration = Duration::from_mins(5);
 

@@ -100,7 +100,7 @@ pub(crate) fn read_plan(data: &Value) -> Result<(Plan, Misfire), TriggerError> {
 }
 
 /// An ISO 8601 time; one without an offset is UTC.
-pub(crate) fn read_time(text: &str) -> Option<kernel::Timestamp> {
+pub fn read_time(text: &str) -> Option<kernel::Timestamp> {
     let moment = text.parse::<jiff::Timestamp>().ok();
     let naive = || {
         let civil: jiff::civil::DateTime = text.parse().ok()?;

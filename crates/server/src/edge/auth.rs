@@ -35,7 +35,7 @@ macro_rules! permissions {
     )*};
 }
 
-permissions!(ViewTools, RunTools, EditTools, ViewTriggers, EditTriggers, ViewWorkflows, RunWorkflows, EditWorkflows);
+permissions!(ViewTools, RunTools, EditTools, ViewTriggers, RunTriggers, EditTriggers, ViewWorkflows, RunWorkflows, EditWorkflows);
 
 impl<P: Requires> FromRequestParts<App> for Scoped<P> {
     type Rejection = ApiError;

@@ -185,6 +185,26 @@ impl From<tools::CallError> for ApiError {
     }
 }
 
+impl From<triggers::TriggerError> for ApiError {
+    fn from(error: triggers::TriggerError) -> Self {
+        use triggers::TriggerError as E;
+        let text = error.to_string();
+        match error {
+            E::NotFound(_) => Self::not_found(text),
+            E::Invalid(_) | E::Reference(_) => Self::unprocessable(text),
+            E::BadRequest(_) => Self::bad_request(text),
+            E::Taken { subscription, trigger } => Self::conflict(text, json!({"subscription_id": subscription, "trigger_id": trigger})),
+            E::State(_) => Self::conflict(text, json!({})),
+            E::Upstream(_) => Self::new(StatusCode::FAILED_DEPENDENCY, text),
+            E::UpstreamServer(_) => Self::new(StatusCode::BAD_GATEWAY, text),
+            E::Connection(error) => error.into(),
+            E::Busy => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            E::Store(error) => error.into(),
+            E::Sealed(_) => Self::internal(&text),
+        }
+    }
+}
+
 impl From<tools::ResolveError> for ApiError {
     fn from(error: tools::ResolveError) -> Self {
         use tools::ResolveError as E;

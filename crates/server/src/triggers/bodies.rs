@@ -1,0 +1,310 @@
+//! Triggers on the wire.
+
+use kernel::{ConnectionId, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use triggers::{Attempt, Delivery, Lifecycle, ParentQuery, Schedule, Subscription, Words};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use crate::edge::{ApiError, ApiResult};
+
+pub(crate) const DEFAULT_PAGE: i64 = 100;
+const MAX_PAGE: i64 = 1000;
+
+/// What every trigger row has.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RowBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub tags: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Value>,
+    pub created_at: String,
+    pub updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_by_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_by_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_by_id: Option<Uuid>,
+}
+
+impl RowBody {
+    fn new(words: Words, life: Lifecycle) -> Self {
+        Self {
+            name: words.name,
+            description: words.description,
+            tags: words.tags,
+            meta: words.meta,
+            created_at: life.created_at.to_string(),
+            updated_at: life.updated_at.to_string(),
+            deleted_at: life.deleted_at.map(|at| at.to_string()),
+            created_by_id: life.created_by,
+            updated_by_id: life.updated_by,
+            deleted_by_id: life.deleted_by,
+        }
+    }
+}
+
+/// A subscription.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SubscriptionBody {
+    pub id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_id: Option<Uuid>,
+    pub provider_key: String,
+    pub integration_key: String,
+    /// The provider's name for the webhook it made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger_id: Option<String>,
+    pub flags: SubscriptionFlags,
+    /// As it was given, without its secret.
+    #[schema(value_type = Object)]
+    pub data: Value,
+    /// Where its events are sent.
+    pub url: String,
+    /// Why it is paused, or what went wrong the last time its events were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub row: RowBody,
+}
+
+/// The state of a subscription.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SubscriptionFlags {
+    pub is_active: bool,
+    pub is_valid: bool,
+    pub is_test: bool,
+}
+
+impl SubscriptionBody {
+    pub(crate) fn new(row: Subscription, url: String) -> Self {
+        Self {
+            id: row.id.uuid(),
+            connection_id: row.connection.map(ConnectionId::uuid),
+            provider_key: row.provider,
+            integration_key: row.integration,
+            trigger_id: row.trigger_id,
+            flags: SubscriptionFlags { is_active: row.is_active, is_valid: row.is_valid, is_test: row.is_test },
+            data: row.data,
+            url,
+            reason: row.reason,
+            row: RowBody::new(row.words, row.life),
+        }
+    }
+}
+
+/// A schedule.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduleBody {
+    pub id: Uuid,
+    pub flags: ScheduleFlags,
+    #[schema(value_type = Object)]
+    pub data: Value,
+    /// The slot it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_fire_at: Option<String>,
+    #[serde(flatten)]
+    pub row: RowBody,
+}
+
+/// The state of a schedule.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScheduleFlags {
+    pub is_active: bool,
+}
+
+impl From<Schedule> for ScheduleBody {
+    fn from(row: Schedule) -> Self {
+        Self {
+            id: row.id.uuid(),
+            flags: ScheduleFlags { is_active: row.is_active },
+            data: row.data,
+            next_fire_at: row.next_fire_at.map(|at| at.to_string()),
+            row: RowBody::new(row.words, row.life),
+        }
+    }
+}
+
+/// A delivery.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeliveryBody {
+    pub id: Uuid,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subscription_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule_id: Option<Uuid>,
+    pub event_id: String,
+    /// The stored event; `GET /triggers/events/{event_id}` shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_row_id: Option<Uuid>,
+    pub status: DeliveryStatus,
+    /// `ready`, `leased`, `waiting`, `done` or `dead`.
+    pub state: &'static str,
+    pub attempts_count: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Vec<AttemptBody>>,
+    /// `event_key`, `inputs`, `missed`, `references`, `result`, `session_id`.
+    #[schema(value_type = Object)]
+    pub data: Value,
+    pub created_at: String,
+    pub updated_at: String,
+}
+
+/// How a delivery stands, as an HTTP status would say it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DeliveryStatus {
+    pub timestamp: String,
+    pub code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// One try of a delivery.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AttemptBody {
+    pub number: i64,
+    pub code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<Uuid>,
+    pub started_at: String,
+    pub ended_at: String,
+}
+
+impl From<Attempt> for AttemptBody {
+    fn from(attempt: Attempt) -> Self {
+        Self {
+            number: attempt.number,
+            code: attempt.code,
+            message: attempt.message,
+            run_id: attempt.run.map(kernel::RunId::uuid),
+            started_at: attempt.started_at.to_string(),
+            ended_at: attempt.ended_at.to_string(),
+        }
+    }
+}
+
+impl DeliveryBody {
+    pub(crate) fn new(delivery: Delivery, attempts: Option<Vec<Attempt>>) -> Self {
+        Self {
+            id: delivery.id.uuid(),
+            subscription_id: delivery.parent.subscription().map(kernel::SubscriptionId::uuid),
+            schedule_id: delivery.parent.schedule().map(kernel::ScheduleId::uuid),
+            event_id: delivery.event_id,
+            event_row_id: delivery.event.map(kernel::EventId::uuid),
+            status: DeliveryStatus { timestamp: delivery.updated_at.to_string(), code: delivery.code, message: delivery.message },
+            state: delivery.state.name(),
+            attempts_count: delivery.attempts,
+            attempts: attempts.map(|attempts| attempts.into_iter().map(Into::into).collect()),
+            data: delivery.data,
+            created_at: delivery.created_at.to_string(),
+            updated_at: delivery.updated_at.to_string(),
+        }
+    }
+}
+
+/// Which part of a list.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+pub struct Windowing {
+    /// Nothing created after this.
+    pub newest: Option<String>,
+    /// Nothing created before this.
+    pub oldest: Option<String>,
+    /// The cursor of the page before.
+    pub next: Option<Uuid>,
+    /// 100 by default, 1000 at most.
+    pub limit: Option<i64>,
+    /// `ascending` or `descending`.
+    pub order: Option<String>,
+}
+
+impl Windowing {
+    pub(crate) fn limit(&self) -> i64 {
+        self.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE)
+    }
+
+    pub(crate) fn moment(name: &str, text: Option<&str>) -> ApiResult<Option<Timestamp>> {
+        let read =
+            |text: &str| triggers::read_time(text).ok_or_else(|| ApiError::unprocessable(format!("`{name}` is not an ISO 8601 time")));
+        text.map(read).transpose()
+    }
+
+    /// The query that this window asks for; one row more than the page, to see whether there is more.
+    pub(crate) fn query(&self) -> ApiResult<ParentQuery> {
+        let ascending = match self.order.as_deref() {
+            None | Some("descending") => false,
+            Some("ascending") => true,
+            Some(_) => return Err(ApiError::unprocessable("`windowing.order` must be ascending or descending")),
+        };
+        Ok(ParentQuery {
+            newest: Self::moment("windowing.newest", self.newest.as_deref())?,
+            oldest: Self::moment("windowing.oldest", self.oldest.as_deref())?,
+            next: self.next,
+            ascending,
+            limit: self.limit() + 1,
+            ..ParentQuery::default()
+        })
+    }
+}
+
+/// A page of a list in the query string.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+pub struct PageParams {
+    /// 100 by default, 1000 at most.
+    pub limit: Option<i64>,
+    /// The `cursor` of the page before.
+    pub cursor: Option<Uuid>,
+}
+
+impl From<PageParams> for Windowing {
+    fn from(page: PageParams) -> Self {
+        Self { limit: page.limit, next: page.cursor, ..Self::default() }
+    }
+}
+
+/// Cuts a list to its page; the cursor leads to the rest.
+pub(crate) fn page<T>(mut rows: Vec<T>, window: &Windowing, id: impl Fn(&T) -> Uuid) -> (Vec<T>, Option<Uuid>) {
+    let size = usize::try_from(window.limit()).unwrap_or(0);
+    let more = rows.len() > size;
+    rows.truncate(size);
+    let cursor = rows.last().filter(|_| more).map(id);
+    (rows, cursor)
+}
+
+/// What the owner of a trigger says about it.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct WordsBody {
+    pub name: Option<String>,
+    pub description: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub tags: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Value>,
+}
+
+impl From<WordsBody> for Words {
+    fn from(body: WordsBody) -> Self {
+        Self { name: body.name, description: body.description, tags: body.tags, meta: body.meta }
+    }
+}
+
+/// `data` as an object; what it must hold is checked by the domain.
+pub(crate) fn data(data: Map<String, Value>) -> Value {
+    Value::Object(data)
+}
+
+/// A body that names its row must name the one in the path.
+pub(crate) fn same_id(path: Uuid, body: Option<Uuid>) -> ApiResult<()> {
+    if body == Some(path) { Ok(()) } else { Err(ApiError::bad_request("The id in the body must be the id in the path.")) }
+}
