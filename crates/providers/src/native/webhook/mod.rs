@@ -3,6 +3,8 @@
 mod challenge;
 mod route;
 mod signed;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 use serde_json::Value;
