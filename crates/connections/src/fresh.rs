@@ -40,6 +40,11 @@ impl Usable {
         }
     }
 
+    /// A credential that no row stands behind, for trying a provider.
+    pub fn unstored(fields: Fields, scheme: Option<Arc<AuthScheme>>) -> Self {
+        Self { fields, scheme, generation: 0 }
+    }
+
     pub(crate) fn new(fields: Fields, scheme: Option<Arc<AuthScheme>>, connection: &Connection) -> Self {
         Self { fields, scheme, generation: connection.generation }
     }

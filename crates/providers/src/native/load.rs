@@ -1,17 +1,22 @@
 //! From manifests to integrations that can be listed and services that can be called.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::time::Duration;
 
 use catalog::{Action, Draft, Event, Integration, RateLimit};
 use http::Method;
 use kernel::json::Document;
 use rust_embed::RustEmbed;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::KEY;
-use super::manifest::{ActionSpec, EventSpec, Failure, Line, Manifest, Pagination, Param, check, input_schema, output_schema};
+use super::manifest::{
+    ActionSpec, EventSpec, Failure, Line, Manifest, Pagination, Param, Poll, Registration, Webhook, Webhooks, check, input_schema,
+    output_schema,
+};
 use super::operation::{Operation, Parts};
+use super::poll::Reading;
 
 #[derive(RustEmbed)]
 #[folder = "../../integrations"]
@@ -32,6 +37,45 @@ pub(super) struct Service {
     pub(super) account: Option<AccountCall>,
     pub(super) failure: Option<Failure>,
     pub(super) calls: HashMap<String, Call>,
+    pub(super) hooks: Option<Hooks>,
+    pub(super) events: BTreeMap<String, Watched>,
+}
+
+/// How an integration is told to send its events, and how they are known.
+#[derive(Debug)]
+pub(super) struct Hooks {
+    pub(super) register: Option<Hook>,
+    pub(super) unregister: Option<Hook>,
+    /// The rest of what the manifest says.
+    pub(super) spec: Webhooks,
+}
+
+/// A request that makes or removes a webhook.
+#[derive(Debug)]
+pub(super) struct Hook {
+    pub(super) operation: Operation,
+    pub(super) id: Option<String>,
+    pub(super) graphql: bool,
+}
+
+/// How one kind of event is noticed.
+#[derive(Debug)]
+pub(super) enum Watched {
+    /// It is sent; the defaults of its configuration are what a registration is made with.
+    Sent {
+        webhook: Webhook,
+        defaults: Map<String, Value>,
+    },
+    Polled(Box<PollCall>),
+}
+
+/// The request that looks for new items.
+#[derive(Debug)]
+pub(super) struct PollCall {
+    pub(super) operation: Operation,
+    pub(super) reading: Reading,
+    pub(super) every: Duration,
+    pub(super) graphql: bool,
 }
 
 /// One action's request and what to hand back of its reply.
@@ -103,7 +147,13 @@ pub(super) fn compile(manifest: Manifest) -> Result<(Integration, Service), Load
         operation.slim();
         calls.insert(spec.key.clone(), Call { operation, result: spec.result.clone() });
     }
-    let events = manifest.events.iter().map(|spec| event(spec).map_err(|message| fail(&spec.key, message))).collect::<Result<_, _>>()?;
+    let mut watched = BTreeMap::new();
+    let mut events = Vec::with_capacity(manifest.events.len());
+    for spec in &manifest.events {
+        events.push(event(spec).map_err(|message| fail(&spec.key, message))?);
+        watched.insert(spec.key.clone(), watch(&manifest, spec).map_err(|message| fail(&spec.key, message))?);
+    }
+    let hooks = hooks(&manifest).map_err(|message| fail("webhooks", message))?;
     let account = match &manifest.account {
         None => None,
         Some(account) => {
@@ -113,7 +163,7 @@ pub(super) fn compile(manifest: Manifest) -> Result<(Integration, Service), Load
             Some(AccountCall { operation, id: account.id.clone(), label: account.label.clone() })
         }
     };
-    let service = Service { base_url: manifest.base_url, account, failure: manifest.failure, calls };
+    let service = Service { base_url: manifest.base_url, account, failure: manifest.failure, calls, hooks, events: watched };
     let draft = Draft {
         key: manifest.key,
         name: manifest.name,
@@ -183,5 +233,64 @@ fn event(spec: &EventSpec) -> Result<Event, String> {
         use_cases: spec.use_cases.clone(),
         config_schema: Document::from(&input_schema(&params)),
         payload_schema: spec.payload.as_ref().map(|payload| Document::from(&output_schema(payload))),
+    })
+}
+
+/// The values that an event's configuration has when nobody says otherwise.
+pub(super) fn defaults(spec: &EventSpec) -> Map<String, Value> {
+    spec.config.iter().filter_map(|(name, param)| Some((name.clone(), param.get("default")?.clone()))).collect()
+}
+
+fn watch(manifest: &Manifest, spec: &EventSpec) -> Result<Watched, String> {
+    let Some(poll) = &spec.poll else {
+        let webhook = spec.webhook.clone().ok_or("needs either `webhook` or `poll`")?;
+        return Ok(Watched::Sent { webhook, defaults: defaults(spec) });
+    };
+    let mut operation = poll_operation(manifest, spec, poll)?;
+    operation.slim();
+    let every = Duration::from_secs(poll.seconds.into());
+    Ok(Watched::Polled(Box::new(PollCall { operation, reading: Reading::new(poll), every, graphql: poll.graphql.is_some() })))
+}
+
+/// The request that looks for new items; what it asks from is one more parameter.
+pub(super) fn poll_operation(manifest: &Manifest, spec: &EventSpec, poll: &Poll) -> Result<Operation, String> {
+    let mut params = spec.config.clone();
+    if let Some(since) = &poll.since {
+        params.entry(since.param.clone()).or_insert_with(|| json!({}));
+    }
+    Operation::compile(&Parts {
+        request: &poll.request,
+        params: Some(&params),
+        query: poll.query.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        headers: headers(manifest, None),
+        body: poll.body.as_ref(),
+        graphql: poll.graphql.as_deref(),
+        ..Parts::default()
+    })
+}
+
+fn hooks(manifest: &Manifest) -> Result<Option<Hooks>, String> {
+    let Some(webhooks) = &manifest.webhooks else { return Ok(None) };
+    let hook = |registration: &Option<Registration>| {
+        registration.as_ref().map(|registration| {
+            let operation = hook_operation(manifest, registration)?;
+            Ok::<_, String>(Hook { operation, id: registration.id.clone(), graphql: registration.graphql.is_some() })
+        })
+    };
+    let (register, unregister) = (hook(&webhooks.register).transpose()?, hook(&webhooks.unregister).transpose()?);
+    Ok(Some(Hooks { register, unregister, spec: Webhooks { register: None, unregister: None, ..webhooks.clone() } }))
+}
+
+/// The request that makes or removes a webhook.
+pub(super) fn hook_operation(manifest: &Manifest, registration: &Registration) -> Result<Operation, String> {
+    Operation::compile(&Parts {
+        request: &registration.request,
+        query: registration.query.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        headers: headers(manifest, None),
+        encoding: registration.encoding,
+        body: registration.body.as_ref(),
+        graphql: registration.graphql.as_deref(),
+        variables: registration.variables.as_ref(),
+        ..Parts::default()
     })
 }

@@ -1,12 +1,15 @@
 //! The integrations that Toolyard ships: manifests turned into requests.
 
 mod connect;
+mod events;
 mod filters;
 mod load;
 pub mod manifest;
 pub mod operation;
+mod poll;
 mod reply;
 mod run;
+mod webhook;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
+use catalog::Integration;
 use catalog::auth::{AuthScheme, Send};
-use egress::{RateLimit, Redirects, Request, Retry};
+use connections::Usable;
+use egress::{EgressError, RateLimit, Redirects, Request, Response, Retry};
 use futures_util::future::BoxFuture;
 use http::Method;
+use kernel::ConnectionId;
+use serde_json::{Map, Value};
 use tools::{Invocation, RunError, Runner, ToolResult};
 
-use super::operation::{BuildError, Built};
+use super::load::Service;
+use super::operation::{BuildError, Built, Operation};
 use super::{Native, reply};
 
 /// Shorter than the callers' own limit, so that they hear why.
@@ -21,34 +26,57 @@ impl Runner for Native {
     }
 }
 
+/// A request for one account.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) integration: &'a Integration,
+    pub(super) connection: ConnectionId,
+    pub(super) usable: &'a Usable,
+    pub(super) arguments: &'a Map<String, Value>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    Build(BuildError),
+    Unreachable(EgressError),
+}
+
 impl Native {
     async fn run_action(&self, invocation: Invocation<'_>) -> Result<ToolResult, RunError> {
         let Invocation { integration, action, arguments, connection, usable } = invocation;
         let missing = || RunError::Upstream(format!("`{}` is not here any more", action.key));
         let service = self.services.get(&integration.key).ok_or_else(missing)?;
         let call = service.calls.get(&action.key).ok_or_else(missing)?;
-        let base_url = usable.scheme.as_ref().and_then(|scheme| scheme.base_url()).unwrap_or(&service.base_url);
-        let send = usable.scheme.as_deref().map_or_else(|| Send::nothing(), AuthScheme::send);
-        let built = call.operation.build(base_url, send, arguments, &usable.fields).map_err(|error| match error {
-            BuildError::Address(error) => RunError::Connection(error.to_string()),
-            other => RunError::Arguments(other.to_string()),
+        let ask = Ask { integration, connection, usable, arguments };
+        let response = self.ask_for(service, &call.operation, ask).await.map_err(|error| match error {
+            Unanswered::Build(BuildError::Address(error)) => RunError::Connection(error.to_string()),
+            Unanswered::Build(other) => RunError::Arguments(other.to_string()),
+            Unanswered::Unreachable(error) => RunError::Unreachable(error),
         })?;
-        let mut request = request(built);
-        request.limit = integration.rate_limit.map(|limit| RateLimit {
-            key: connection.to_string(),
-            requests: limit.requests,
-            per: Duration::from_secs(limit.seconds.into()),
-        });
-        let response = self.egress.send(request).await.map_err(RunError::Unreachable)?;
-        let result = reply::read(&response, service.failure.as_ref(), call.result.as_deref());
         let scrub = |text: String| usable.fields.scrub(&text);
-        match result {
+        match reply::read(&response, service.failure.as_ref(), call.result.as_deref()) {
             Ok(result) => Ok(ToolResult { error: result.error.map(scrub), ..result }),
             Err(RunError::Unauthorized(text)) => Err(RunError::Unauthorized(scrub(text))),
             Err(RunError::Upstream(text)) => Err(RunError::Upstream(scrub(text))),
             Err(RunError::Server { status, message }) => Err(RunError::Server { status, message: scrub(message) }),
             Err(other) => Err(other),
         }
+    }
+
+    /// Builds and sends a request with the account's credential, within the integration's rate limit.
+    pub(super) async fn ask_for(&self, service: &Service, operation: &Operation, ask: Ask<'_>) -> Result<Response, Unanswered> {
+        let Ask { integration, connection, usable, arguments } = ask;
+        let base_url = usable.scheme.as_ref().and_then(|scheme| scheme.base_url()).unwrap_or(&service.base_url);
+        let send = usable.scheme.as_deref().map_or_else(|| Send::nothing(), AuthScheme::send);
+        let built = operation.build(base_url, send, arguments, &usable.fields).map_err(Unanswered::Build)?;
+        let mut request = request(built);
+        request.limit = integration.rate_limit.map(|limit| RateLimit {
+            key: connection.to_string(),
+            requests: limit.requests,
+            per: Duration::from_secs(limit.seconds.into()),
+        });
+        self.egress.send(request).await.map_err(Unanswered::Unreachable)
     }
 }
 

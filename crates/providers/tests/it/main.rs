@@ -1,1 +1,3 @@
+mod events;
 mod public_documents;
+mod webhooks;

@@ -59,7 +59,10 @@ pub enum Source {
 #[serde(deny_unknown_fields)]
 pub struct Signature {
     pub algorithm: Algorithm,
-    pub header: String,
+    #[serde(default)]
+    pub header: Option<String>,
+    #[serde(default)]
+    pub pointer: Option<String>,
     #[serde(default)]
     pub encoding: SignatureEncoding,
     #[serde(default)]
@@ -74,6 +77,8 @@ pub struct Signature {
     pub tolerance: Option<u32>,
     #[serde(default)]
     pub secret: SignatureSecret,
+    #[serde(default)]
+    pub key: Option<KeyEncoding>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -83,12 +88,22 @@ pub enum Algorithm {
     HmacSha1,
     Ed25519,
     Token,
+    Basic,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum SignatureEncoding {
     #[default]
+    Hex,
+    Base64,
+}
+
+/// How the text of the secret becomes the key.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyEncoding {
+    Text,
     Hex,
     Base64,
 }
@@ -114,9 +129,31 @@ pub enum SignatureSecret {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Challenge {
-    #[serde(rename = "match")]
+    #[serde(default, rename = "match")]
     pub matching: BTreeMap<String, Value>,
-    pub reply: String,
+    pub reply: Echo,
+    #[serde(default)]
+    pub token: Option<String>,
+    #[serde(default)]
+    pub body: Option<Value>,
+    #[serde(default)]
+    pub secret: bool,
+}
+
+/// Where the value stands that a challenge wants back.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Echo {
+    Pointer(String),
+    Outside(EchoSource),
+}
+
+/// A place outside the body.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EchoSource {
+    Header(String),
+    Query(String),
 }
 
 /// One event, as the file says it.

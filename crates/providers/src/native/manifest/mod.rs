@@ -12,7 +12,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub use check::{Finding, check};
-pub use event::{EventSpec, Poll, Registration, Signature, SignatureSecret, Source, Webhook, Webhooks};
+pub use event::{
+    Algorithm, Challenge, Echo, EchoSource, EventSpec, KeyEncoding, Pairs, Poll, Registration, Signature, SignatureEncoding,
+    SignatureSecret, Since, Source, Webhook, Webhooks,
+};
 pub use output::output_schema;
 pub use param::{Param, Place, Style, input_schema};
 

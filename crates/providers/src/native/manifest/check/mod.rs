@@ -1,5 +1,7 @@
 //! The rules that every manifest keeps, and the dry run that builds each request from an example.
 
+mod events;
+
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -9,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::super::load::action_operation;
 use super::super::operation::{Operation, Parts};
-use super::{ActionSpec, EventSpec, Manifest, Param, input_schema, output_schema, placeholders};
+use super::{ActionSpec, Manifest, input_schema, output_schema, placeholders};
 
 const CATEGORIES: [&str; 22] = [
     "ai",
@@ -90,10 +92,10 @@ pub fn check(manifest: &Manifest) -> Vec<Finding> {
     for action in &manifest.actions {
         findings.at(&format!("actions.{}", action.key), |out| check_action(manifest, action, &mut seen, out));
     }
-    findings.at("webhooks", |out| webhooks(manifest, out));
+    findings.at("webhooks", |out| events::webhooks(manifest, out));
     let mut seen = Seen::default();
     for event in &manifest.events {
-        findings.at(&format!("events.{}", event.key), |out| check_event(manifest, event, &mut seen, out));
+        findings.at(&format!("events.{}", event.key), |out| events::event(manifest, event, &mut seen, out));
     }
     findings.list
 }
@@ -262,81 +264,6 @@ fn check_action(manifest: &Manifest, action: &ActionSpec, seen: &mut Seen, out: 
     }
 }
 
-fn webhooks(manifest: &Manifest, out: &mut Findings) {
-    let Some(webhooks) = &manifest.webhooks else {
-        let lone = manifest.events.iter().find(|event| event.webhook.is_some());
-        out.require(lone.is_none(), || "events name a webhook, but there is no `webhooks` section".to_owned());
-        return;
-    };
-    out.require(webhooks.register.is_some() || webhooks.setup_help.is_some(), || "needs `register` or `setup_help`".to_owned());
-    out.require(webhooks.register.is_none() || webhooks.unregister.is_some(), || "`register` needs `unregister`".to_owned());
-    for registration in [&webhooks.register, &webhooks.unregister].into_iter().flatten() {
-        let parts = Parts {
-            request: &registration.request,
-            query: registration.query.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-            body: registration.body.as_ref(),
-            graphql: registration.graphql.as_deref(),
-            variables: registration.variables.as_ref(),
-            encoding: registration.encoding,
-            ..Parts::default()
-        };
-        if let Err(message) = Operation::compile(&parts) {
-            out.push(message);
-        }
-        if let Some(pointer) = &registration.id {
-            require_pointer(pointer, out);
-        }
-    }
-    if let Some(signature) = &webhooks.signature {
-        let signed = signature.signed.as_deref().unwrap_or("{body}");
-        for name in placeholders(signed) {
-            out.require(matches!(name, "body" | "timestamp" | "id" | "url"), || format!("`signed` names `{{{name}}}`"));
-        }
-        let dated = signature.timestamp.is_some() || signature.pairs.is_some();
-        out.require(!placeholders(signed).contains(&"timestamp") || dated, || {
-            "`signed` holds a timestamp, but nothing says where it stands".to_owned()
-        });
-    }
-}
-
-fn check_event(manifest: &Manifest, event: &EventSpec, seen: &mut Seen, out: &mut Findings) {
-    common(&event.key, &event.name, &event.description, &event.use_cases, seen, out);
-    out.require(event.webhook.is_some() != event.poll.is_some(), || "needs either `webhook` or `poll`".to_owned());
-    if let Some(webhook) = &event.webhook {
-        webhook.matching.keys().for_each(|pointer| require_pointer(pointer, out));
-    }
-    if let Some(payload) = &event.payload {
-        require_schema(&output_schema(payload), "payload", out);
-    }
-    if let Some(poll) = &event.poll {
-        for pointer in [Some(&poll.items), Some(&poll.id), poll.since.as_ref().map(|since| &since.from)].into_iter().flatten() {
-            require_pointer(pointer, out);
-        }
-        let query = poll.query.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let parts = Parts {
-            request: &poll.request,
-            params: Some(&event.config),
-            query,
-            body: poll.body.as_ref(),
-            graphql: poll.graphql.as_deref(),
-            ..Parts::default()
-        };
-        dry_run(manifest, Operation::compile(&parts), &event.config, "poll", out);
-        out.require(poll.seconds >= 30, || "polls more often than every 30 seconds".to_owned());
-    } else {
-        let line = super::Line { method: http::Method::GET, target: "/".to_owned() };
-        match Param::read_all(&event.config, &line, &[]) {
-            Ok(params) => require_schema(&input_schema(&params), "config", out),
-            Err(message) => out.push(message),
-        }
-    }
-    for lookup in event.config.values().filter_map(|param| param.get("lookup").and_then(Value::as_str)) {
-        out.require(manifest.actions.iter().any(|action| action.key == lookup), || {
-            format!("lookup `{lookup}` is not an action of this file")
-        });
-    }
-}
-
 fn common(key: &str, name: &str, description: &str, use_cases: &[String], seen: &mut Seen, out: &mut Findings) {
     let key_ok = key.split('_').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()));
     out.require(key_ok, || "key must be upper-case words joined by single underscores".to_owned());
@@ -409,24 +336,29 @@ fn dry_run(
     let required =
         sample.iter().filter(|(name, _)| declared.get(*name).and_then(|param| param.get("required")) == Some(&Value::Bool(true)));
     let required: Map<String, Value> = required.map(|(name, value)| (name.clone(), value.clone())).collect();
+    build(manifest, &operation, &[sample, required], what, out);
+    Some(operation)
+}
+
+/// Builds a request from each of the arguments, with every scheme.
+fn build(manifest: &Manifest, operation: &Operation, arguments: &[Map<String, Value>], what: &str, out: &mut Findings) {
     for scheme in &manifest.auth {
+        let base = scheme.base_url().unwrap_or(&manifest.base_url);
         let fields: Fields = scheme
             .field_names()
             .into_iter()
             .map(|name| {
-                let whole = scheme.base_url().unwrap_or(&manifest.base_url).starts_with(&format!("{{connection.{name}}}"));
+                let whole = base.starts_with(&format!("{{connection.{name}}}"));
                 (name, if whole { "https://sample.example.com".to_owned() } else { "sample".to_owned() })
             })
             .collect();
-        let base = scheme.base_url().unwrap_or(&manifest.base_url);
-        for arguments in [&sample, &required] {
+        for arguments in arguments {
             if let Err(error) = operation.build(base, scheme.send(), arguments, &fields) {
                 out.push(format!("{what}: cannot be built with scheme `{}`: {error}", scheme.name()));
-                return Some(operation);
+                return;
             }
         }
     }
-    Some(operation)
 }
 
 fn sentence(text: &str, out: &mut Findings) {
