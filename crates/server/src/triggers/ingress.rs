@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 use triggers::{Answer, Received};
 
 use crate::App;
@@ -52,7 +52,7 @@ async fn take(app: &App, integration: &str, token: &str, request: Request) -> Ap
 
 /// Take an event
 #[utoipa::path(post, path = "/triggers/native/{integration_key}/{token}", operation_id = "ingest_native_event", tag = "Triggers",
-    params(("integration_key" = String, Path), ("token" = String, Path)), request_body = Value,
+    params(("integration_key" = String, Path), ("token" = String, Path)), request_body = Object,
     responses((status = 202, description = "Stored, or of no interest"), (status = 200, description = "The answer to a handshake"), (status = 401, description = "The signature is not right, or the request was replayed"),
         (status = 404, description = "No such address"), (status = 429, description = "Too many refused requests"), (status = 503, description = "Too much is coming in")))]
 pub(crate) async fn native(
@@ -82,7 +82,7 @@ pub(crate) async fn handshake(
 }
 
 /// Take a message from Composio
-#[utoipa::path(post, path = "/triggers/composio/events/", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Value,
+#[utoipa::path(post, path = "/triggers/composio/events/", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Object,
     responses((status = 202, description = "Stored, or of no interest"), (status = 400, description = "The body is not JSON"), (status = 401, description = "The signature is not right, or the request was replayed")))]
 pub(crate) async fn composio(State(app): State<App>, request: Request) -> ApiResult<Response> {
     let query = query(&request);

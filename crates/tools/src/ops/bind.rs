@@ -242,6 +242,8 @@ mod tests {
     #[test]
     fn bound_fields_are_not_shown() {
         let cases = [
+            ("create_schedule", "", vec!["name", "description", "data"]),
+            ("create_schedule", "/properties/data", vec!["event_key", "schedule", "start_time", "end_time", "inputs_fields"]),
             ("rename_agent", "", vec!["name", "description"]),
             ("test_run", "", vec!["inputs", "delta", "expectations", "description"]),
             ("test_run", "/properties/delta", vec!["set", "remove", "description"]),
@@ -256,9 +258,11 @@ mod tests {
 
     #[test]
     fn required_names_only_what_is_shown() {
-        for (name, pointer, expected) in
-            [("test_run", "/required", Some(json!(["inputs"]))), ("read_config", "/properties/target/required", None)]
-        {
+        for (name, pointer, expected) in [
+            ("create_schedule", "/properties/data/required", Some(json!(["event_key", "schedule"]))),
+            ("test_run", "/required", Some(json!(["inputs"]))),
+            ("read_config", "/properties/target/required", None),
+        ] {
             assert_eq!(visible_schema(find(name).unwrap()).pointer(pointer), expected.as_ref(), "{name}");
         }
         for op in all().iter().filter(|op| op.accepts_description) {

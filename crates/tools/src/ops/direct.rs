@@ -343,6 +343,15 @@ mod tests {
         let cases = [
             ("discover_tools", json!({"use_cases": ["x"]}), "/tools/discover", Some(json!({"use_cases": ["x"]}))),
             ("rename_agent", json!({"name": "n", "id": "x"}), "/workflows/w1", Some(json!({"workflow": {"name": "n", "id": "w1"}}))),
+            ("list_deliveries", json!({"limit": 5, "cursor": "a b&c"}), "/triggers/deliveries?limit=5&cursor=a%20b%26c", None),
+            ("remove_schedule", json!({"id": "s1"}), "/triggers/schedules/s1", None),
+            ("pause_subscription", json!({"id": "a/b"}), "/triggers/subscriptions/a%2Fb/stop", Some(json!({}))),
+            (
+                "create_schedule",
+                json!({"name": "n", "data": {"event_key": "e", "references": {"workflow": {"id": "x"}, "workflow_variant": {"slug": "y"}}}}),
+                "/triggers/schedules/",
+                Some(json!({"schedule": {"name": "n", "data": {"event_key": "e", "references": {"workflow_variant": {"id": "v1"}}}}})),
+            ),
         ];
         for (name, arguments, path, body) in cases {
             let tool = DirectTool::of(find(name).unwrap(), &Mount::root()).unwrap();

@@ -83,11 +83,26 @@ mod tests {
     #[test]
     fn ops_resolve_to_the_wire_shape() {
         let cases = [
+            ("list_schedules", "", None, json!({"call": {"method": "GET", "path": "/triggers/schedules/"}, "readOnly": true})),
             (
                 "find_capabilities",
                 "/api",
                 Some(Permission::Deny),
                 json!({"call": {"method": "POST", "path": "/api/tools/discover"}, "readOnly": true, "permission": "deny"}),
+            ),
+            (
+                "create_schedule",
+                "/api",
+                None,
+                json!({
+                    "call": {
+                        "method": "POST",
+                        "path": "/api/triggers/schedules/",
+                        "context": {"schedule.data.references.workflow_variant.id": "$ctx.workflow.variant.id"},
+                        "args_into": "schedule",
+                    },
+                    "readOnly": false,
+                }),
             ),
             (
                 "test_run",

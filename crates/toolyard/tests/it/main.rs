@@ -20,5 +20,6 @@ mod openapi;
 mod ops;
 mod reserved;
 mod resolve;
+mod triggers;
 mod walk;
 mod workflows;

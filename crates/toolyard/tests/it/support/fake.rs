@@ -26,6 +26,11 @@ struct Shared {
     hang_tokens: AtomicU32,
     hanging: Notify,
     me_status: AtomicU32,
+    hooks: AtomicU32,
+    hook_status: AtomicU32,
+    things: Mutex<Vec<Value>>,
+    /// What the target answers with, one status per run; 200 when there is none left.
+    target: Mutex<Vec<u16>>,
 }
 
 impl Fake {
@@ -38,6 +43,10 @@ impl Fake {
             .route("/status/{code}", any(status))
             .route("/slow", post(slow))
             .route("/me", get(me))
+            .route("/hooks", post(hook))
+            .route("/hooks/{id}", axum::routing::delete(unhook))
+            .route("/things", get(things))
+            .route("/target", post(target))
             .route("/token", post(token))
             .with_state(state.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -63,6 +72,25 @@ impl Fake {
     /// Ready once a token request hangs.
     pub async fn token_hangs(&self) {
         self.state.hanging.notified().await;
+    }
+
+    /// What making a hook answers with.
+    pub fn answer_hooks(&self, status: u16) {
+        self.state.hook_status.store(status.into(), Ordering::SeqCst);
+    }
+
+    pub fn add_thing(&self, id: &str) {
+        self.state.things.lock().unwrap().push(json!({"id": id}));
+    }
+
+    /// What the next runs of the target answer with.
+    pub fn answer_target(&self, statuses: &[u16]) {
+        *self.state.target.lock().unwrap() = statuses.iter().rev().copied().collect();
+    }
+
+    /// Requests to one path.
+    pub fn seen_at(&self, path: &str) -> Vec<Value> {
+        self.seen().into_iter().filter(|seen| seen["path"].as_str().unwrap().starts_with(path)).collect()
     }
 
     /// What the account call answers with.
@@ -132,4 +160,30 @@ async fn token(State(state): State<Arc<Shared>>, request: Request) -> Json<Value
         std::future::pending::<()>().await;
     }
     Json(json!({"access_token": format!("token-{number}-abcdef"), "token_type": "bearer", "expires_in": 100}))
+}
+
+async fn hook(State(state): State<Arc<Shared>>, request: Request) -> Response {
+    record(&state, request).await;
+    let number = state.hooks.fetch_add(1, Ordering::SeqCst) + 1;
+    match state.hook_status.load(Ordering::SeqCst) {
+        0 => Json(json!({"id": format!("hook-{number}")})).into_response(),
+        code => (StatusCode::from_u16(u16::try_from(code).unwrap()).unwrap(), Json(json!({"message": "no hooks today"}))).into_response(),
+    }
+}
+
+async fn unhook(State(state): State<Arc<Shared>>, request: Request) -> StatusCode {
+    record(&state, request).await;
+    StatusCode::NO_CONTENT
+}
+
+async fn things(State(state): State<Arc<Shared>>, request: Request) -> Json<Value> {
+    record(&state, request).await;
+    Json(json!({"items": *state.things.lock().unwrap()}))
+}
+
+async fn target(State(state): State<Arc<Shared>>, request: Request) -> Response {
+    let seen = record(&state, request).await;
+    let code = state.target.lock().unwrap().pop().unwrap_or(200);
+    (StatusCode::from_u16(code).unwrap(), Json(json!({"status": {"code": code}, "data": {"outputs": seen["body"]["data"]["inputs"]}})))
+        .into_response()
 }

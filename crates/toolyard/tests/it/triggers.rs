@@ -1,0 +1,426 @@
+//! Subscriptions, schedules, ingress and deliveries.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use hmac::{Hmac, KeyInit, Mac};
+use http::{Method, Request};
+use kernel::Role;
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::reserved::workflow;
+use crate::support::{Database, Fake, Reply, Test, on_both};
+
+/// Posts to a subscription's address, as a sender would.
+async fn send(test: &Test, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    let path = url.split_once("/triggers/").map(|(_, rest)| format!("/triggers/{rest}")).unwrap();
+    let mut request = Request::post(path).header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    test.send(request.body(Body::from(body.to_owned())).unwrap()).await
+}
+
+async fn subscribe(test: &Test, body: Value) -> Value {
+    test.post("/triggers/subscriptions/", json!({"subscription": body})).await.expect(200)
+}
+
+/// A plain webhook that runs a workflow.
+async fn webhook(test: &Test, slug: &str, extra: Value) -> Value {
+    let mut data = json!({"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": slug}}});
+    data.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    subscribe(test, json!({"name": slug, "data": data})).await["subscription"].take()
+}
+
+async fn deliveries(test: &Test, filter: Value) -> Vec<Value> {
+    let answer = test.post("/triggers/deliveries/query", json!({"delivery": filter})).await.expect(200);
+    answer["deliveries"].as_array().unwrap().clone()
+}
+
+/// Waits until there are this many deliveries and none of them is under way.
+async fn settled(test: &Test, filter: Value, count: usize) -> Vec<Value> {
+    for _ in 0..400 {
+        let found = deliveries(test, filter.clone()).await;
+        if found.len() == count && found.iter().all(|delivery| matches!(delivery["state"].as_str(), Some("done" | "dead" | "waiting"))) {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("never settled: {:#?}", deliveries(test, filter).await);
+}
+
+fn sign(secret: &str, content: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(content.as_bytes());
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+async fn http_target(test: &Test, fake: &Fake, slug: &str) {
+    workflow(test, slug, json!({"kind": "http", "url": format!("{}/target", fake.url)})).await;
+}
+
+on_both! {
+    async fn an_event_runs_a_workflow_once(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let fields = json!({"title": "$.event.attributes.issue.title", "text": "new: {{ event.attributes.issue.title }}", "gone": "/event/attributes/nope"});
+        let hook = webhook(test, "echo", json!({"inputs_fields": fields})).await;
+        let url = hook["url"].as_str().unwrap();
+        let body = json!({"issue": {"title": "Broken"}}).to_string();
+        for _ in 0..3 {
+            send(test, url, &[("webhook-id", "evt-1")], &body).await.expect(202);
+        }
+        let done = settled(test, json!({"subscription_id": hook["id"]}), 1).await;
+        assert_eq!((&done[0]["status"]["code"], &done[0]["attempts_count"]), (&json!("200"), &json!(1)), "{done:#?}");
+        assert_eq!(done[0]["data"]["inputs"], json!({"title": "Broken", "text": "new: Broken", "gone": null}));
+        assert_eq!(done[0]["data"]["missed"][0]["selector"], "/event/attributes/nope");
+        assert_eq!(done[0]["data"]["result"]["outputs"]["title"], "Broken");
+        let event = test.get(&format!("/triggers/events/{}", done[0]["event_row_id"].as_str().unwrap())).await.expect(200);
+        assert_eq!((&event["event"]["body"], &event["event"]["event_id"]), (&json!(body), &json!("evt-1")));
+        let one = test.get(&format!("/triggers/deliveries/{}", done[0]["id"].as_str().unwrap())).await.expect(200);
+        assert_eq!((&one["delivery"]["attempts"][0]["number"], &one["delivery"]["attempts"][0]["code"]), (&json!(1), &json!("200")));
+        // A body without an id is known by its content.
+        send(test, url, &[], "plain text").await.expect(202);
+        send(test, url, &[], "plain text").await.expect(202);
+        settled(test, json!({"subscription_id": hook["id"]}), 2).await;
+    }
+
+    async fn what_is_not_proven_is_not_taken(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+        let hook = webhook(test, "echo", json!({"secret": secret})).await;
+        assert!(!hook.to_string().contains("MfKQ9r8"), "a secret is never shown");
+        let url = hook["url"].as_str().unwrap();
+        let stamp = |seconds: i64| (1_800_000_000 + seconds).to_string();
+        let signed = |id: &str, time: &str, body: &str| {
+            use base64::Engine as _;
+            let engine = base64::engine::general_purpose::STANDARD;
+            let mut mac = Hmac::<Sha256>::new_from_slice(&engine.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap()).unwrap();
+            mac.update(format!("{id}.{time}.{body}").as_bytes());
+            format!("v1,{}", engine.encode(mac.finalize().into_bytes()))
+        };
+        let (now, later, old) = (stamp(0), stamp(10), stamp(-600));
+        let first = signed("m1", &now, "{}");
+        let headers = |id, time, signature| [("webhook-id", id), ("webhook-timestamp", time), ("webhook-signature", signature)];
+        send(test, url, &headers("m1", &now, &first), "{}").await.expect(202);
+        assert_eq!(send(test, url, &headers("m1", &now, &first), "{}").await.status, 401, "an exact replay");
+        send(test, url, &headers("m1", &later, &signed("m1", &later, "{}")), "{}").await.expect(202);
+        for (headers, body) in [
+            (headers("m2", &now, &first), "{}"),
+            (headers("m2", &old, &signed("m2", &old, "{}")), "{}"),
+            (headers("m2", &now, &signed("m2", &now, "{}")), "{\"a\": 1}"),
+            (headers("m2", &now, "v1,????"), "{}"),
+        ] {
+            assert_eq!(send(test, url, &headers, body).await.status, 401);
+        }
+        assert_eq!(send(test, url, &[], "{}").await.status, 401);
+        assert_eq!(deliveries(test, json!({"subscription_id": hook["id"]})).await.len(), 1);
+        assert_eq!(send(test, &format!("{url}x"), &[], "{}").await.status, 404);
+        for _ in 0..130 {
+            send(test, url, &[], "{}").await;
+        }
+        assert_eq!(send(test, url, &[], "{}").await.status, 429);
+    }
+
+    async fn a_provider_is_told_where_to_send_and_when_to_stop(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        let fake = Fake::start().await;
+        let connection = test.connect_fake(&fake, "main").await["id"].clone();
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let wanted = |config: Value| json!({"connection_id": connection, "data": {"event_key": "THING_CHANGED", "trigger_config": config, "references": {"workflow": {"slug": "echo"}}}});
+        let made = subscribe(test, wanted(json!({"box": "a"}))).await["subscription"].take();
+        let hook = fake.seen_at("/hooks").pop().unwrap();
+        assert_eq!((&hook["body"]["kind"], &hook["body"]["box"], &hook["body"]["url"]), (&json!("thing"), &json!("a"), &made["url"]));
+        let secret = hook["body"]["secret"].as_str().unwrap();
+        assert!(!made.to_string().contains(secret));
+        assert_eq!(made["trigger_id"], "hook-1");
+
+        // The same is watched once; another box is another subscription.
+        let conflict = test.post("/triggers/subscriptions/", json!({"subscription": wanted(json!({"box": "a"}))})).await.expect(409);
+        assert_eq!(conflict["detail"]["conflict"]["subscription_id"], made["id"]);
+        subscribe(test, wanted(json!({"box": "b"}))).await;
+        for bad in [json!({}), json!({"box": 7}), json!({"box": "a", "more": 1})] {
+            test.post("/triggers/subscriptions/", json!({"subscription": wanted(bad)})).await.expect(422);
+        }
+
+        let url = made["url"].as_str().unwrap();
+        let body = json!({"action": "changed", "id": 5}).to_string();
+        let signature = format!("sha256={}", sign(secret, &body));
+        let headers = [("x-fake-event", "thing"), ("x-fake-delivery", "d-1"), ("x-fake-signature", signature.as_str())];
+        send(test, url, &headers, &body).await.expect(202);
+        send(test, url, &headers, &body).await.expect(202);
+        let other = json!({"action": "moved"}).to_string();
+        let moved = format!("sha256={}", sign(secret, &other));
+        send(test, url, &[("x-fake-event", "thing"), ("x-fake-delivery", "d-2"), ("x-fake-signature", &moved)], &other).await.expect(202);
+        let filter = json!({"subscription_id": made["id"]});
+        assert_eq!(settled(test, filter.clone(), 1).await[0]["data"]["result"]["outputs"]["event"]["attributes"]["id"], 5);
+
+        let path = format!("/triggers/subscriptions/{}", made["id"].as_str().unwrap());
+        test.post(&format!("{path}/stop"), json!({})).await.expect(200);
+        assert_eq!(fake.seen_at("/hooks/hook-1").len(), 1, "the provider is told to stop");
+        send(test, url, &[("x-fake-event", "thing"), ("x-fake-delivery", "d-3"), ("x-fake-signature", &signature)], &body).await.expect(202);
+        fake.answer_hooks(503);
+        test.post(&format!("{path}/start"), json!({})).await.expect(502);
+        assert_eq!(test.get(&path).await.expect(200)["subscription"]["flags"]["is_active"], false);
+        fake.answer_hooks(404);
+        test.post(&format!("{path}/start"), json!({})).await.expect(424);
+        fake.answer_hooks(0);
+        assert_eq!(test.post(&format!("{path}/start"), json!({})).await.expect(200)["subscription"]["flags"]["is_active"], true);
+        assert_eq!(deliveries(test, filter.clone()).await.len(), 1, "nothing runs while it is paused");
+
+        // A connection that is revoked pauses its subscriptions and keeps their history.
+        test.post(&format!("/tools/connections/{}/revoke", connection.as_str().unwrap()), json!({})).await.expect(200);
+        let paused = test.get(&path).await.expect(200);
+        assert_eq!((&paused["subscription"]["flags"]["is_active"], &paused["subscription"]["reason"]), (&json!(false), &json!("The connection was revoked.")));
+        test.post(&format!("{path}/start"), json!({})).await.expect(400);
+        assert_eq!(test.delete(&path).await.status, 204);
+        assert_eq!(test.delete(&path).await.status, 404);
+        assert_eq!(deliveries(test, filter).await.len(), 1);
+        assert!(test.get(&path).await.expect(200)["subscription"]["deleted_at"].is_string());
+        assert_eq!(send(test, url, &headers, &body).await.status, 404);
+    }
+
+    async fn polling_finds_what_is_new_and_nothing_twice(test: &Test) {
+        let fake = Fake::start().await;
+        let connection = test.connect_fake(&fake, "main").await["id"].clone();
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        fake.add_thing("old");
+        let body = json!({"connection_id": connection, "data": {"event_key": "THING_MADE", "references": {"workflow": {"slug": "echo"}}}});
+        let made = subscribe(test, body.clone()).await["subscription"].take();
+        let filter = json!({"subscription_id": made["id"]});
+        test.yard.triggers.poll_due().await.unwrap();
+        assert_eq!(deliveries(test, filter.clone()).await.len(), 0, "history is not replayed");
+        fake.add_thing("new-1");
+        fake.add_thing("new-2");
+        test.clock.advance(Duration::from_mins(2));
+        test.yard.triggers.poll_due().await.unwrap();
+        assert_eq!(deliveries(test, filter.clone()).await.len(), 2);
+        // An edit of other things keeps the place.
+        let mut edited = body;
+        edited["id"] = made["id"].clone();
+        edited["name"] = json!("renamed");
+        let path = format!("/triggers/subscriptions/{}", made["id"].as_str().unwrap());
+        test.request(Method::PUT, &path, Some(format!("ApiKey {}", test.owner)), Some(json!({"subscription": edited}))).await.expect(200);
+        fake.add_thing("new-3");
+        test.clock.advance(Duration::from_mins(2));
+        test.yard.triggers.poll_due().await.unwrap();
+        test.clock.advance(Duration::from_mins(2));
+        test.yard.triggers.poll_due().await.unwrap();
+        assert_eq!(deliveries(test, filter).await.len(), 3);
+    }
+
+    async fn failures_are_tried_again_under_the_same_key(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        let fake = Fake::start().await;
+        http_target(test, &fake, "target").await;
+        let hook = webhook(test, "target", json!({})).await;
+        let (url, filter) = (hook["url"].as_str().unwrap(), json!({"subscription_id": hook["id"]}));
+        fake.answer_target(&[503, 500]);
+        send(test, url, &[("webhook-id", "a")], "{}").await.expect(202);
+        for tries in 1..=3 {
+            for _ in 0..400 {
+                if fake.seen_at("/target").len() == tries && deliveries(test, filter.clone()).await[0]["state"] != "leased" {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(25)).await;
+            }
+            test.clock.advance(Duration::from_mins(2));
+        }
+        let done = settled(test, filter.clone(), 1).await;
+        assert_eq!((&done[0]["status"]["code"], &done[0]["attempts_count"]), (&json!("200"), &json!(3)), "{done:#?}");
+        let keys: Vec<Value> = fake.seen_at("/target").iter().map(|seen| seen["headers"]["idempotency-key"].clone()).collect();
+        assert_eq!(keys, vec![done[0]["id"].clone(); 3]);
+        let attempts = test.get(&format!("/triggers/deliveries/{}", done[0]["id"].as_str().unwrap())).await.expect(200);
+        let codes: Vec<&str> = attempts["delivery"]["attempts"].as_array().unwrap().iter().map(|attempt| attempt["code"].as_str().unwrap()).collect();
+        assert_eq!(codes, ["503", "500", "200"]);
+
+        // What cannot pass by itself ends at once, is kept, and is run again on request.
+        fake.answer_target(&[422]);
+        send(test, url, &[("webhook-id", "b")], "{}").await.expect(202);
+        let dead = settled(test, json!({"subscription_id": hook["id"], "event_id": "b"}), 1).await;
+        assert_eq!((&dead[0]["state"], &dead[0]["status"]["code"]), (&json!("dead"), &json!("422")));
+        let path = format!("/triggers/deliveries/{}", dead[0]["id"].as_str().unwrap());
+        test.post(&format!("{path}/retry"), json!({})).await.expect(200);
+        assert_eq!(settled(test, json!({"event_id": "b"}), 1).await[0]["status"]["code"], "200");
+        fake.answer_target(&[422, 422]);
+        for id in ["c", "d"] {
+            send(test, url, &[("webhook-id", id)], "{}").await.expect(202);
+        }
+        settled(test, filter.clone(), 4).await;
+        assert_eq!(test.post("/triggers/deliveries/replay", json!({"delivery": filter})).await.expect(200)["count"], 2);
+        let all = settled(test, filter, 4).await;
+        assert!(all.iter().all(|delivery| delivery["status"]["code"] == "200"), "{all:#?}");
+    }
+
+    async fn a_dispatched_run_ends_later(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        let fake = Fake::start().await;
+        http_target(test, &fake, "target").await;
+        let hook = webhook(test, "target", json!({})).await;
+        fake.answer_target(&[202]);
+        send(test, hook["url"].as_str().unwrap(), &[], "{}").await.expect(202);
+        let waits = settled(test, json!({}), 1).await;
+        assert_eq!((&waits[0]["state"], &waits[0]["status"]["code"]), (&json!("waiting"), &json!("202")));
+        let path = format!("/triggers/deliveries/{}/complete", waits[0]["id"].as_str().unwrap());
+        test.post(&path, json!({"status": {"code": 7}})).await.expect(422);
+        let done = test.post(&path, json!({"status": {"code": 200}, "outputs": {"a": 1}})).await.expect(200);
+        assert_eq!((&done["delivery"]["state"], &done["delivery"]["data"]["result"]["outputs"]["a"]), (&json!("done"), &json!(1)));
+        test.post(&path, json!({"status": {"code": 200}})).await.expect(409);
+    }
+
+    async fn ordered_events_wait_for_each_other(test: &Test) {
+        let fake = Fake::start().await;
+        workflow(test, "slow", json!({"kind": "http", "url": format!("{}/slow", fake.url)})).await;
+        let hook = webhook(test, "slow", json!({"ordered": true, "inputs_fields": {"n": "$.event.attributes.n", "ms": "$.event.attributes.ms"}})).await;
+        for n in 0..6 {
+            let body = json!({"n": n, "ms": if n % 2 == 0 { 120 } else { 0 }}).to_string();
+            send(test, hook["url"].as_str().unwrap(), &[], &body).await.expect(202);
+        }
+        test.yard.triggers.start().await.unwrap();
+        settled(test, json!({}), 6).await;
+        let order: Vec<i64> = fake.seen_at("/slow").iter().map(|seen| seen["body"]["data"]["inputs"]["n"].as_i64().unwrap()).collect();
+        assert_eq!(order, [0, 1, 2, 3, 4, 5]);
+    }
+
+    async fn runs_act_with_what_their_author_may_do_now(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let editor = test.key("default", Role::Editor, None).await;
+        let body = json!({"subscription": {"data": {"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": "echo"}}}}});
+        let hook = test.post_as(&editor, "/triggers/subscriptions/", body).await.expect(200)["subscription"].take();
+        let keys = test.yard.accounts.list_keys(None).await.unwrap();
+        test.yard.accounts.revoke_key(keys.last().unwrap().id).await.unwrap();
+        send(test, hook["url"].as_str().unwrap(), &[], "{}").await.expect(202);
+        let refused = settled(test, json!({}), 1).await;
+        assert_eq!((&refused[0]["status"]["code"], &refused[0]["state"]), (&json!("403"), &json!("dead")), "{refused:#?}");
+    }
+
+    async fn targets_are_checked_when_they_are_saved(test: &Test) {
+        let post = |references: Value| json!({"subscription": {"data": {"event_key": "WEBHOOK_RECEIVED", "references": references}}});
+        for references in [
+            json!({"workflow": {"slug": "nope"}}),
+            json!({"workflow_revision": {"version": "1"}}),
+            json!({"environment": {"slug": "staging"}, "workflow": {"slug": "nope"}}),
+            json!({"workflow": {"slug": "a"}, "application": {"slug": "a"}}),
+        ] {
+            let reply = test.post("/triggers/subscriptions/", post(references.clone())).await;
+            assert_eq!(reply.status, 422, "{references}: {}", reply.text);
+        }
+        for data in [
+            json!({"event_key": "WEBHOOK_RECEIVED", "inputs_fields": {"a": "$[?"}}),
+            json!({"event_key": "WEBHOOK_RECEIVED", "inputs_fields": []}),
+            json!({"event_key": "WEBHOOK_RECEIVED", "trigger_config": {"scheme": "magic"}}),
+            json!({"event_key": "NOPE"}),
+            json!({}),
+        ] {
+            let reply = test.post("/triggers/subscriptions/", json!({"subscription": {"data": data}})).await;
+            assert_eq!(reply.status, 422, "{data}: {}", reply.text);
+        }
+        let missing = json!({"subscription": {"connection_id": uuid::Uuid::now_v7(), "data": {"event_key": "X"}}});
+        test.post("/triggers/subscriptions/", missing).await.expect(404);
+        assert_eq!(test.get("/triggers/subscriptions/").await.expect(200)["count"], 0);
+        let preview = test.post("/triggers/preview", json!({"inputs_fields": {"a": "$.event.attributes.x", "b": "{{ event.attributes.y }}"}, "event": {"y": 2}})).await.expect(200);
+        assert_eq!((&preview["inputs"]["b"], &preview["missed"][0]["place"]), (&json!(2), &json!("/a")));
+        test.post("/triggers/preview", json!({})).await.expect(400);
+    }
+
+    async fn schedules_fire_each_slot_once(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let schedule = |data: Value| {
+            let mut whole = json!({"event_key": "tick", "schedule": "*/5 * * * *", "references": {"workflow": {"slug": "echo"}}});
+            whole.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
+            json!({"schedule": {"name": "s", "data": whole}})
+        };
+        let made = test.post("/triggers/schedules/", schedule(json!({}))).await.expect(200)["schedule"].take();
+        assert_eq!(made["next_fire_at"], "2027-01-15T08:05:00Z");
+        let path = format!("/triggers/schedules/{}", made["id"].as_str().unwrap());
+        let now = || test.clock.now();
+        test.yard.triggers.fire_due(now()).await.unwrap();
+        assert_eq!(deliveries(test, json!({})).await.len(), 0);
+        test.clock.advance(Duration::from_mins(5));
+        for _ in 0..3 {
+            test.yard.triggers.fire_due(now()).await.unwrap();
+            let tick = "/admin/triggers/schedules/refresh?trigger_interval=1&trigger_datetime=2027-01-15T08:06:00Z";
+            assert_eq!(test.admin(Method::POST, tick, None).await.expect(200)["status"], "success");
+        }
+        let fired = deliveries(test, json!({"schedule_id": made["id"]})).await;
+        assert_eq!(fired.len(), 1);
+        assert_eq!(fired[0]["event_id"], json!(format!("{}:2027-01-15T08:05:00+00:00", made["id"].as_str().unwrap())));
+        test.yard.triggers.start().await.unwrap();
+        let done = settled(test, json!({"schedule_id": made["id"]}), 1).await;
+        assert_eq!(done[0]["data"]["inputs"]["event"]["attributes"]["timestamp"], "2027-01-15T08:05:00+00:00");
+
+        test.post(&format!("{path}/run"), json!({})).await.expect(200);
+        settled(test, json!({"schedule_id": made["id"]}), 2).await;
+        test.post(&format!("{path}/stop"), json!({})).await.expect(200);
+        test.clock.advance(Duration::from_mins(30));
+        test.yard.triggers.fire_due(now()).await.unwrap();
+        assert_eq!(deliveries(test, json!({"schedule_id": made["id"]})).await.len(), 2);
+        assert!(test.post(&format!("{path}/start"), json!({})).await.expect(200)["schedule"]["next_fire_at"].is_string());
+
+        for data in [
+            json!({"schedule": "* * * * * *"}), json!({"schedule": "@daily"}), json!({"schedule": "*/0 * * * *"}), json!({"schedule": 5}),
+            json!({"timezone": "Mars/Base"}), json!({"start_time": "2027-01-02T00:00:00Z", "end_time": "2027-01-01T00:00:00Z"}),
+            json!({"misfire": "sometimes"}), json!({"jitter_seconds": -1}), json!({"references": {"workflow": {"slug": "gone"}}}), json!({"event_key": ""}),
+        ] {
+            let reply = test.post("/triggers/schedules/", schedule(data.clone())).await;
+            assert_eq!(reply.status, 422, "{data}: {}", reply.text);
+        }
+        let times = test.post("/triggers/schedules/preview", schedule(json!({"schedule": "0 9 * * mon-fri", "timezone": "Europe/Berlin"}))).await.expect(200);
+        assert_eq!((&times["count"], &times["times"][0]), (&json!(10), &json!("2027-01-18T08:00:00Z")));
+        test.request(Method::PUT, &path, Some(format!("ApiKey {}", test.owner)), Some(schedule(json!({})))).await.expect(400);
+    }
+
+    async fn missed_slots_follow_their_policy(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let mut ids = Vec::new();
+        for misfire in [json!("skip"), json!("fire_once"), json!({"policy": "catch_up", "limit": 3}), json!({"policy": "catch_up", "limit": 100})] {
+            let data = json!({"event_key": "tick", "schedule": "*/10 * * * *", "misfire": misfire, "references": {"workflow": {"slug": "echo"}}});
+            let made = test.post("/triggers/schedules/", json!({"schedule": {"data": data}})).await.expect(200);
+            ids.push(made["schedule"]["id"].clone());
+        }
+        test.clock.advance(Duration::from_secs(2 * 3600 + 5 * 60));
+        test.yard.triggers.fire_due(test.clock.now()).await.unwrap();
+        let mut counts = Vec::new();
+        for id in ids {
+            counts.push(deliveries(test, json!({"schedule_id": id})).await.len());
+        }
+        assert_eq!(counts, [0, 1, 3, 12]);
+    }
+
+    async fn a_test_waits_shows_and_leaves_nothing(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        let fake = Fake::start().await;
+        let connection = test.connect_fake(&fake, "main").await["id"].clone();
+        let body = json!({"subscription": {"connection_id": connection, "data": {"event_key": "THING_CHANGED", "trigger_config": {"box": "a"}}}});
+        assert_eq!(test.post("/triggers/subscriptions/test?wait=1", body.clone()).await.expect(200), json!({"count": 0}));
+        let waiting = test.post("/triggers/subscriptions/test?wait=20", body);
+        let sending = async {
+            let hook = loop {
+                if let Some(hook) = fake.seen_at("/hooks").into_iter().filter(|seen| seen["method"] == "POST").nth(1) {
+                    break hook;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            };
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let body = json!({"action": "changed"}).to_string();
+            let signature = format!("sha256={}", sign(hook["body"]["secret"].as_str().unwrap(), &body));
+            let headers = [("x-fake-event", "thing"), ("x-fake-delivery", "t-1"), ("x-fake-signature", signature.as_str())];
+            send(test, hook["body"]["url"].as_str().unwrap(), &headers, &body).await.expect(202);
+        };
+        let (found, ()) = tokio::join!(waiting, sending);
+        let found = found.expect(200);
+        assert_eq!((&found["count"], &found["delivery"]["data"]["is_test"]), (&json!(1), &json!(true)), "{found}");
+        for _ in 0..100 {
+            if fake.seen_at("/hooks/").len() == 2 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(fake.seen_at("/hooks/").len(), 2, "every hook is removed again");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert_eq!(test.get("/triggers/subscriptions/").await.expect(200)["count"], 0);
+        assert_eq!(deliveries(test, json!({})).await.len(), 0);
+    }
+}
