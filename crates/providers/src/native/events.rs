@@ -1,13 +1,12 @@
 //! Events: telling a provider to send them, judging what comes in, and asking for what is new.
 
 use egress::Response;
+use futures_util::future::BoxFuture;
 use http::StatusCode;
 use kernel::json::plain_text;
 use serde_json::{Map, Value};
 use tools::{RunError, ToolResult};
 use triggers::{EventSource, Incoming, Judged, Polled, Refusal, Registered, Watch, WatchError, Way};
-
-use futures_util::future::BoxFuture;
 
 use super::load::{Hook, Hooks, PollCall, Service, Watched};
 use super::manifest::SignatureSecret;
@@ -64,18 +63,15 @@ impl Native {
             // The provider knows it by its address.
             None => watch.url.to_owned(),
         };
-        let secret = match hooks.spec.signature.as_ref().map(|signature| &signature.secret) {
-            Some(SignatureSecret::FromReply(pointer)) => match at(pointer) {
-                Some(secret) => Some(secret),
-                None => {
-                    // What it sends could never be believed.
-                    let _ = self.remove_webhook(watch, &remote).await;
-                    return Err(WatchError::Upstream(format!("the answer has no secret at `{pointer}`")));
-                }
-            },
-            _ => None,
+        let Some(SignatureSecret::FromReply(pointer)) = hooks.spec.signature.as_ref().map(|signature| &signature.secret) else {
+            return Ok(Registered { remote: Some(remote), secret: None });
         };
-        Ok(Registered { remote: Some(remote), secret })
+        let Some(secret) = at(pointer) else {
+            // What it sends could never be believed.
+            let _ = self.remove_webhook(watch, &remote).await;
+            return Err(WatchError::Upstream(format!("the answer has no secret at `{pointer}`")));
+        };
+        Ok(Registered { remote: Some(remote), secret: Some(secret) })
     }
 
     async fn remove_webhook(&self, watch: Watch<'_>, remote: &str) -> Result<(), WatchError> {

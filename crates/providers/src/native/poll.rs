@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use triggers::{Item, Polled};
 
-use super::manifest::{Poll, Since};
+use super::manifest::{Pointers, Poll, Since};
 use super::webhook::stored_id;
 
 /// How many ids are remembered beyond those that are in the list right now.
@@ -19,7 +19,7 @@ const MAX_SEEN: usize = 500;
 #[derive(Debug)]
 pub(super) struct Reading {
     items: String,
-    id: String,
+    id: Pointers,
     since: Option<Since>,
     /// Numbers in the request that may be the size of a page.
     sizes: Vec<usize>,
@@ -66,8 +66,8 @@ impl Reading {
         let known = cursor.and_then(|cursor| Cursor::deserialize(cursor).ok());
         let listed = list(reply, &self.items)?;
         let found: Vec<Found<'_>> = listed.iter().filter_map(|item| self.find(item)).collect();
-        if found.is_empty() && !listed.is_empty() && listed.iter().all(|item| !item.is_object()) {
-            return Err(format!("the list at `{}` does not hold objects", self.items));
+        if found.is_empty() && !listed.is_empty() && listed.iter().all(|item| !item.is_object() && !item.is_array()) {
+            return Err(format!("the list at `{}` holds no things but values", self.items));
         }
         let items = known.as_ref().map_or_else(Vec::new, |known| self.fresh(&found, known, listed.len()));
         let cursor = json!(known.unwrap_or_default().advance(&found));
@@ -76,7 +76,8 @@ impl Reading {
 
     /// An item that says who it is; others are not of this event.
     fn find<'a>(&self, item: &'a Value) -> Option<Found<'a>> {
-        let id = item.pointer(&self.id).and_then(plain_text)?;
+        let parts = self.id.as_slice().iter().map(|pointer| item.pointer(pointer).and_then(plain_text));
+        let id = parts.collect::<Option<Vec<_>>>()?.join(":");
         let since = self.since.as_ref().and_then(|since| item.pointer(&since.from)).filter(|value| plain_text(value).is_some());
         Some(Found { id: stored_id(id), since, payload: item })
     }
@@ -260,6 +261,15 @@ mod tests {
         assert!(whole.read(&json!({}), None).is_err());
         assert!(whole.read(&json!(null), None).is_err());
         assert!(whole.read(&json!([]), None).is_ok());
+    }
+
+    #[test]
+    fn several_values_may_make_an_id() {
+        let reading = reading(json!({"id": ["/id", "/at"]}));
+        let first = reading.read(&timed(&[("a", json!(1)), ("b", json!(1))]), None).unwrap();
+        assert_eq!(first.cursor["seen"], json!(["a:1", "b:1"]));
+        let second = reading.read(&timed(&[("a", json!(1)), ("b", json!(2))]), Some(&first.cursor)).unwrap();
+        assert_eq!(ids(&second), ["b:2"]);
     }
 
     #[test]

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
+
 mod events;
 mod public_documents;
 mod webhooks;

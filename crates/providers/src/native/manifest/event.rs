@@ -198,11 +198,28 @@ pub struct Poll {
     #[serde(default)]
     pub graphql: Option<String>,
     pub items: String,
-    pub id: String,
+    pub id: Pointers,
     #[serde(default)]
     pub since: Option<Since>,
     #[serde(default = "minute")]
     pub seconds: u32,
+}
+
+/// One place in an item, or several that count together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Pointers {
+    One(String),
+    All(Vec<String>),
+}
+
+impl Pointers {
+    pub fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(pointer) => std::slice::from_ref(pointer),
+            Self::All(pointers) => pointers,
+        }
+    }
 }
 
 /// Asks only for what is newer than the newest item seen.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 pub use check::{Finding, check};
 pub use event::{
-    Algorithm, Challenge, Echo, EchoSource, EventSpec, KeyEncoding, Pairs, Poll, Registration, Signature, SignatureEncoding,
+    Algorithm, Challenge, Echo, EchoSource, EventSpec, KeyEncoding, Pairs, Pointers, Poll, Registration, Signature, SignatureEncoding,
     SignatureSecret, Since, Source, Webhook, Webhooks,
 };
 pub use output::output_schema;

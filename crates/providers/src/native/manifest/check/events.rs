@@ -95,9 +95,9 @@ pub(super) fn event(manifest: &Manifest, event: &EventSpec, seen: &mut Seen, out
         require_schema(&output_schema(payload), "payload", out);
     }
     if let Some(poll) = &event.poll {
-        for pointer in [Some(&poll.items), Some(&poll.id), poll.since.as_ref().map(|since| &since.from)].into_iter().flatten() {
-            require_pointer(pointer, out);
-        }
+        let from = poll.since.iter().map(|since| &since.from);
+        poll.id.as_slice().iter().chain([&poll.items]).chain(from).for_each(|pointer| require_pointer(pointer, out));
+        out.require(!poll.id.as_slice().is_empty(), || "`id` names nothing".to_owned());
         if let Some(since) = &poll.since {
             out.require(!event.config.contains_key(&since.param), || format!("config `{}` is what `since` sends", since.param));
         }

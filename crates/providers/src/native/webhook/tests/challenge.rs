@@ -16,7 +16,6 @@ fn proven() -> Verdict {
     Ok(Some(Verified { timestamp: None, signature: String::new(), id: None }))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it stands for what `verify` returns")]
 fn unsigned() -> Verdict {
     Err(Refusal::Missing("X-Signature".to_owned()))
 }
