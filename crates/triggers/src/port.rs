@@ -140,6 +140,9 @@ pub trait EventSource: Send + Sync + std::fmt::Debug {
     /// How events of this kind come; none when there is no such event.
     fn way(&self, integration: &str, event: &str) -> Option<Way>;
 
+    /// Whether the provider chooses what it signs with, so that a person or a handshake has to bring it here.
+    fn has_own_secret(&self, integration: &str) -> bool;
+
     /// Judges a request to a subscription's address. `secret` is what is known; `now` is in seconds since 1970.
     fn judge(&self, integration: &str, incoming: &Incoming<'_>, secret: Option<&str>, now: i64) -> Result<Judged, Refusal>;
 

@@ -95,13 +95,22 @@ impl Triggers {
                 other => other.into(),
             });
         }
-        let setup = match checked.watched.as_ref().map(|watched| &watched.way) {
-            Some(Way::ByHand(help)) => {
-                Some(help.clone().unwrap_or_else(|| format!("Tell the service to send events to {}", self.address(&row))))
-            }
-            _ => None,
-        };
+        let setup = checked.watched.as_ref().and_then(|watched| self.setup(watched, &row));
         Ok(Made { subscription: row, secret: shown, setup })
+    }
+
+    /// What a person still has to do at the provider.
+    fn setup(&self, watched: &Watched, row: &Subscription) -> Option<String> {
+        let name = &watched.integration.name;
+        let mut steps = Vec::new();
+        if let Way::ByHand(help) = &watched.way {
+            steps.push(format!("Tell {name} to send events to {}.", self.address(row)));
+            steps.extend(help.clone());
+        }
+        if row.secret.is_none() && !matches!(watched.way, Way::Poll(_)) && watched.source.has_own_secret(&watched.integration.key) {
+            steps.push(format!("{name} chooses what it signs with: save the subscription again with that secret as `data.secret`."));
+        }
+        (!steps.is_empty()).then(|| steps.join(" "))
     }
 
     /// Replaces everything that its owner wrote. A poll goes on where it was, unless something else is watched now.
@@ -279,14 +288,17 @@ impl Triggers {
             return Ok(None);
         }
         let known = self.secret(row)?;
+        let is_theirs = watched.source.has_own_secret(&watched.integration.key);
         let secret = known.clone().unwrap_or_else(token);
         if let Way::Register = watched.way {
             let registered = self.register(watched, row, &secret).await?;
             row.trigger_id = registered.remote.or_else(|| Some(format!("reg_{}", row.token)));
-            row.secret = Some(self.seal_secret(row, registered.secret.as_deref().unwrap_or(&secret)));
+            if let Some(secret) = registered.secret.or((!is_theirs || known.is_some()).then_some(secret)) {
+                row.secret = Some(self.seal_secret(row, &secret));
+            }
             return Ok(None);
         }
-        if known.is_none() {
+        if known.is_none() && !is_theirs {
             row.secret = Some(self.seal_secret(row, &secret));
             return Ok(Some(secret));
         }

@@ -27,6 +27,12 @@ impl EventSource for Native {
         }
     }
 
+    fn has_own_secret(&self, integration: &str) -> bool {
+        let hooks = self.services.get(integration).and_then(|service| service.hooks.as_ref());
+        let signature = hooks.and_then(|hooks| hooks.spec.signature.as_ref());
+        signature.is_some_and(|signature| matches!(signature.secret, SignatureSecret::Theirs))
+    }
+
     fn judge(&self, integration: &str, incoming: &Incoming<'_>, secret: Option<&str>, now: i64) -> Result<Judged, Refusal> {
         let unknown = || Refusal::Scheme(format!("`{integration}` sends no events"));
         let service = self.services.get(integration).ok_or_else(unknown)?;
