@@ -86,6 +86,9 @@ fn only_what_must_be_public_is_public() {
             "/openapi.json",
             "/docs",
             "/tools/connections/callback",
+            "/triggers/native/{integration_key}/{token}",
+            "/triggers/native/{integration_key}/{token}",
+            "/triggers/composio/events",
             "/connect/{ticket}",
             "/connect/{ticket}"
         ]
