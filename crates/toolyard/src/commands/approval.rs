@@ -4,7 +4,7 @@ use anyhow::{Context, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::client::{Client, Remote};
+use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
 use super::print;
 use crate::config::Config;
@@ -117,14 +117,6 @@ pub(super) struct PermissionsArgs {
     command: Option<PermissionsCommand>,
     #[command(flatten)]
     show: ShowArgs,
-}
-
-#[derive(Debug, Args)]
-struct ShowArgs {
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    remote: Remote,
 }
 
 #[derive(Debug, Args)]

@@ -25,6 +25,15 @@ pub(super) struct Remote {
     key: Option<String>,
 }
 
+/// The flags of a command that shows something.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) remote: Remote,
+}
+
 /// A client of one server.
 #[derive(Debug)]
 pub(super) struct Client {

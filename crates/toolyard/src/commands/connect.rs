@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::client::{Client, Remote};
+use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
 use super::print;
 use crate::config::Config;
@@ -43,21 +43,13 @@ pub(super) struct ConnectionsArgs {
     #[command(subcommand)]
     command: Option<ConnectionsCommand>,
     #[command(flatten)]
-    list: ListArgs,
-}
-
-#[derive(Debug, Args)]
-struct ListArgs {
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    remote: Remote,
+    list: ShowArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum ConnectionsCommand {
     /// List connections
-    List(ListArgs),
+    List(ShowArgs),
     /// Renew a connection, or start over where a person is needed
     Refresh {
         id: String,
@@ -198,7 +190,7 @@ fn account(connection: &Value) -> String {
 
 pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow::Result<()> {
     match args.command.unwrap_or(ConnectionsCommand::List(args.list)) {
-        ConnectionsCommand::List(ListArgs { json, remote }) => {
+        ConnectionsCommand::List(ShowArgs { json, remote }) => {
             let reply = query(&Client::new(&config, &remote)?, None).await?;
             if json {
                 print::json(&reply);

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::call::{Arguments, outcome};
-use super::client::{Client, Remote};
+use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
 use super::print;
 use crate::config::Config;
@@ -16,21 +16,13 @@ pub(super) struct OpsArgs {
     #[command(subcommand)]
     command: Option<OpsCommand>,
     #[command(flatten)]
-    list: ListArgs,
-}
-
-#[derive(Debug, Args)]
-struct ListArgs {
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    remote: Remote,
+    list: ShowArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum OpsCommand {
     /// List platform ops
-    List(ListArgs),
+    List(ShowArgs),
     /// Show an op with its schema and what the run decides
     Show {
         op: String,
@@ -63,7 +55,7 @@ struct CallArgs {
 /// Does what the command says; `false` when an op said no or waits.
 pub(super) async fn run(config: Config, args: OpsArgs) -> anyhow::Result<bool> {
     match args.command.unwrap_or(OpsCommand::List(args.list)) {
-        OpsCommand::List(ListArgs { json, remote }) => {
+        OpsCommand::List(ShowArgs { json, remote }) => {
             let reply = Client::new(&config, &remote)?.get("/tools/ops").await?;
             if json {
                 print::json(&reply);
