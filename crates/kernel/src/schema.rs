@@ -36,6 +36,14 @@ impl fmt::Display for Violation {
     }
 }
 
+impl Violation {
+    /// All of them in one line.
+    pub fn join(violations: &[Self]) -> String {
+        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        texts.join("; ")
+    }
+}
+
 impl Schema {
     /// Compiles a schema. References to other documents are refused: nothing here reads files or the network.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {

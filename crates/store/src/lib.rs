@@ -5,6 +5,7 @@ mod args;
 mod db;
 mod error;
 mod migrate;
+mod page;
 mod row;
 mod sqlite;
 
@@ -12,6 +13,7 @@ pub use args::Arg;
 pub use db::{Db, Tx, redact};
 pub use error::StoreError;
 pub use migrate::Pending;
+pub use page::PageSize;
 pub use row::{Column, Row};
 pub use sqlite::SqliteFile;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kernel::{ApprovalId, KeyId, Scope, Timestamp, UserId};
 use serde_json::{Map, Value};
-use store::{Row, StoreError, args};
+use store::{PageSize, Row, StoreError, args};
 use uuid::Uuid;
 
 use crate::idempotency::fingerprint;
@@ -12,8 +12,6 @@ use crate::{CallError, Tools};
 
 const LIFETIME: Duration = Duration::from_hours(24);
 const MAX_NOTE: usize = 1000;
-const MAX_PAGE: i64 = 500;
-const DEFAULT_PAGE: i64 = 50;
 
 macro_rules! columns {
     () => {
@@ -168,7 +166,7 @@ impl Tools {
             return Err(CallError::BadFilter(format!("`{status}` is not a status; there are: {names}.")));
         }
         let now = self.clock.now();
-        let limit = filter.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
+        let page = PageSize::asked(filter.limit);
         // What has expired is still stored as it was left.
         let sql = concat!(
             "select ",
@@ -177,12 +175,10 @@ impl Tools {
              or ($3 = 'expired' and status in ('pending', 'approved') and expires_at <= $4) \
              or (status = $3 and (status in ('denied', 'used') or expires_at > $4))) order by id desc limit $5"
         );
-        let rows = self.db.all(sql, args![scope.project, filter.cursor, filter.status.as_deref(), now, limit + 1]).await?;
+        let rows = self.db.all(sql, args![scope.project, filter.cursor, filter.status.as_deref(), now, page.rows()]).await?;
         let mut approvals: Vec<Approval> = rows.iter().map(|row| Approval::read(row, now)).collect::<Result<_, _>>()?;
-        let size = usize::try_from(limit).unwrap_or(0);
-        let more = approvals.len() > size;
-        approvals.truncate(size);
-        Ok(ApprovalPage { cursor: approvals.last().filter(|_| more).map(|last| last.id), approvals })
+        let cursor = page.cut(&mut approvals, |last| last.id);
+        Ok(ApprovalPage { approvals, cursor })
     }
 
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, CallError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use connections::Consumer;
 use futures_util::future::BoxFuture;
 use kernel::{CallId, ConnectionId, KeyId, ProjectId, Timestamp, UserId};
-use store::{Arg, Db, Row, StoreError, args};
+use store::{Arg, Db, PageSize, Row, StoreError, args};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{CallError, Tools};
@@ -14,8 +14,6 @@ use crate::{CallError, Tools};
 const QUEUE: usize = 4096;
 const BATCH: usize = 256;
 const MAX_MESSAGE: usize = 500;
-const DEFAULT_PAGE: i64 = 50;
-const MAX_PAGE: i64 = 500;
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,7 +226,7 @@ impl Tools {
             return Err(CallError::BadFilter(format!("`{outcome}` is not an outcome; there are ok, error and failed.")));
         }
         self.audit.settled().await;
-        let limit = filter.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
+        let page = PageSize::asked(filter.limit);
         let before: Option<CallId> = match filter.cursor.as_deref() {
             None | Some("") => None,
             Some(cursor) => Some(cursor.parse().map_err(|_| CallError::BadCursor)?),
@@ -236,11 +234,9 @@ impl Tools {
         let sql = "select project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at from tool_calls \
                    where project_id = $1 and ($2 is null or id < $2) and ($3 is null or connection_id = $3) and ($4 is null or outcome = $4) \
                    order by id desc limit $5";
-        let rows = self.db.all(sql, args![project, before, filter.connection, filter.outcome.as_deref(), limit + 1]).await?;
+        let rows = self.db.all(sql, args![project, before, filter.connection, filter.outcome.as_deref(), page.rows()]).await?;
         let mut calls: Vec<CallRecord> = rows.iter().map(CallRecord::read).collect::<Result<_, _>>()?;
-        let more = calls.len() > usize::try_from(limit).unwrap_or(0);
-        calls.truncate(usize::try_from(limit).unwrap_or(0));
-        let cursor = calls.last().filter(|_| more).map(|call| call.id.to_string());
+        let cursor = page.cut(&mut calls, |last| last.id.to_string());
         Ok(CallPage { calls, cursor })
     }
 }

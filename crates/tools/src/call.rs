@@ -7,6 +7,7 @@ use catalog::{Action, Integration};
 use connections::{Connection, Usable};
 use egress::EgressError;
 use kernel::call_ref::CallRefError;
+use kernel::schema::Violation;
 use kernel::{CallId, CallRef, ConnectionId, Scope, Timestamp};
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -32,6 +33,8 @@ pub struct CallRequest {
     pub permission: Option<Permission>,
     /// How many workflows called each other to get here.
     pub depth: u32,
+    /// How long a workflow may take; a minute if nothing is said.
+    pub limit: Option<Duration>,
     /// Whether the caller is itself a test run.
     pub in_test: bool,
 }
@@ -53,6 +56,7 @@ pub(crate) struct Call {
     pub(crate) arguments: Map<String, Value>,
     pub(crate) permission: Option<Permission>,
     pub(crate) depth: u32,
+    pub(crate) limit: Option<Duration>,
     pub(crate) in_test: bool,
     pub(crate) idempotency_key: Option<String>,
 }
@@ -181,7 +185,7 @@ impl Tools {
 
     async fn run_workflow(&self, call: &Call, references: References) -> Result<ToolResult, CallError> {
         // What is not there needs nobody's word.
-        self.workflows.retrieve(call.scope, &references, None).await?;
+        self.workflows.retrieve(call.scope, &references, None).await.map_err(|error| CallError::of_workflow(&call.target, error))?;
         let name = call.target.to_string();
         let facts = ToolFacts { name: &name, ..ToolFacts::default() };
         self.permit(call.scope, &facts, &call.arguments, call.permission, Unsaid::Run).await?;
@@ -189,6 +193,7 @@ impl Tools {
             references,
             inputs: Value::Object(call.arguments.clone()),
             depth: call.depth,
+            limit: call.limit,
             idempotency_key: call.idempotency_key.clone(),
             ..InvokeRequest::default()
         };
@@ -236,8 +241,8 @@ impl Call {
 }
 
 pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<Call, CallError> {
-    let CallRequest { arguments, idempotency_key, permission, depth, in_test, .. } = request;
-    Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, in_test, idempotency_key })
+    let CallRequest { arguments, idempotency_key, permission, depth, limit, in_test, .. } = request;
+    Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, limit, in_test, idempotency_key })
 }
 
 /// Arguments are an object, or a string that holds one. Nothing else runs.
@@ -246,25 +251,23 @@ fn read_arguments(arguments: Value) -> Result<Map<String, Value>, CallError> {
         Value::Object(map) => Ok(map),
         Value::String(text) => match serde_json::from_str(&text) {
             Ok(Value::Object(map)) => Ok(map),
-            Ok(_) => Err(CallError::Arguments("Invalid arguments: the string holds JSON, but not an object.".to_owned())),
-            Err(error) => Err(CallError::Arguments(format!("Invalid arguments: the string is not JSON ({error})."))),
+            Ok(_) => Err(CallError::invalid(&"the string holds JSON, but not an object.")),
+            Err(error) => Err(CallError::invalid(&format_args!("the string is not JSON ({error})."))),
         },
-        _ => Err(CallError::Arguments("Invalid arguments: give an object, or a string that holds one.".to_owned())),
+        _ => Err(CallError::invalid(&"give an object, or a string that holds one.")),
     }
 }
 
 fn check(action: &Action, arguments: &Map<String, Value>) -> Result<(), CallError> {
     // The checker takes a value; moving the map in and out would cost more than one clone of a small object.
-    action.check(&Value::Object(arguments.clone())).map_err(|violations| {
-        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        CallError::Arguments(format!("Invalid arguments: {}", texts.join("; ")))
-    })
+    let checked = action.check(&Value::Object(arguments.clone()));
+    checked.map_err(|violations| CallError::invalid(&Violation::join(&violations)))
 }
 
 fn explain(integration: &Integration, error: RunError) -> CallError {
     let name = &integration.name;
     match error {
-        RunError::Arguments(reason) => CallError::Arguments(format!("Invalid arguments: {reason}")),
+        RunError::Arguments(reason) => CallError::invalid(&reason),
         RunError::Connection(reason) => CallError::Unusable(format!("{name}: {reason}")),
         RunError::Unauthorized(reason) => certain(format!("{name} refused the credential: {reason}")),
         RunError::Upstream(message) => certain(format!("{name}: {message}")),

@@ -1,8 +1,10 @@
 //! What can go wrong with a call.
 
 use connections::ConnectionError;
+use kernel::CallRef;
 use kernel::call_ref::CallRefError;
 use store::StoreError;
+use workflows::WorkflowError;
 
 use crate::Approval;
 
@@ -13,10 +15,13 @@ pub enum CallError {
     Ref(#[from] CallRefError),
     #[error("Unknown reserved Agenta tool handler: {0}")]
     UnknownReserved(String),
+    /// An op that is a request of its own, which runners make themselves.
+    #[error("Unknown reserved Agenta tool handler: {call_ref}. Call it at POST /tools/ops/{op}.")]
+    NotHere { call_ref: String, op: &'static str },
     #[error("{0}")]
     UnknownOp(String),
     #[error(transparent)]
-    Workflow(#[from] workflows::WorkflowError),
+    Workflow(#[from] WorkflowError),
     /// The key may call tools, but not what this one does.
     #[error("This key lacks `{0}`, which this tool needs.")]
     Forbidden(kernel::Permission),
@@ -59,6 +64,18 @@ pub enum CallError {
 }
 
 impl CallError {
+    pub(crate) fn invalid(reason: &dyn std::fmt::Display) -> Self {
+        Self::Arguments(format!("Invalid arguments: {reason}"))
+    }
+
+    /// A failure to find what a ref names says which ref that was.
+    pub(crate) fn of_workflow(target: &CallRef, error: WorkflowError) -> Self {
+        Self::Workflow(match error {
+            WorkflowError::NotFound(what) => WorkflowError::NotFound(format!("{target}: {what}")),
+            other => other,
+        })
+    }
+
     /// Whether nobody can tell if the tool did its work.
     pub fn is_uncertain(&self) -> bool {
         matches!(self, Self::Upstream { uncertain: true, .. } | Self::UpstreamServer { .. } | Self::Interrupted(_))

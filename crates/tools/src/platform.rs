@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use kernel::schema::Schema;
+use kernel::schema::{Schema, Violation};
 use kernel::{CallRef, Scope};
 use serde_json::{Map, Value, json};
 
@@ -55,7 +55,7 @@ impl Tools {
         check(op, &request.arguments)?;
         let work = prepare(op, name, &request)?;
         let facts = ToolFacts { name, read_only: Some(op.read_only), ..ToolFacts::default() };
-        let whole = Map::from_iter([("arguments".to_owned(), Value::Object(request.arguments)), ("context".to_owned(), request.context)]);
+        let whole = asked(op, request.arguments, &request.context);
         self.permit(scope, &facts, &whole, request.permission, Unsaid::AskBeforeWrites).await?;
         match work {
             Prepared::Request(assembled) => Ok(read(routes.send(assembled).await)),
@@ -78,30 +78,33 @@ enum Prepared {
 }
 
 fn prepare(op: &'static Op, name: &str, request: &OpRequest) -> Result<Prepared, CallError> {
-    let broken = |error: &dyn std::fmt::Display| CallError::Arguments(format!("Invalid arguments: {error}"));
     if let Some(tool) = DirectTool::of(op, &Mount::root()) {
-        let assembled = ops::assemble(&tool, request.arguments.clone(), &request.context).map_err(|error| broken(&error))?;
+        let assembled = ops::assemble(&tool, request.arguments.clone(), &request.context).map_err(|error| CallError::invalid(&error))?;
         return Ok(Prepared::Request(assembled));
     }
-    let bound = ops::bind_arguments(op, request.arguments.clone(), &request.context).map_err(|error| broken(&error))?;
+    let bound = ops::bind_arguments(op, request.arguments.clone(), &request.context).map_err(|error| CallError::invalid(&error))?;
     Ok(Prepared::Call(CallRequest { name: name.to_owned(), arguments: Value::Object(bound), ..CallRequest::default() }))
 }
 
 /// The schema is closed, so nothing that is bound can be smuggled in.
 fn check(op: &Op, arguments: &Map<String, Value>) -> Result<(), CallError> {
-    let broken = |message: String| CallError::Arguments(format!("Invalid arguments: {message}"));
-    let schema = Schema::compile(&ops::visible_schema(op)).map_err(|error| broken(error.to_string()))?;
-    schema.check(&Value::Object(arguments.clone())).map_err(|violations| {
-        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        broken(texts.join("; "))
-    })
+    let schema = Schema::compile(&ops::visible_schema(op)).map_err(|error| CallError::invalid(&error))?;
+    let checked = schema.check(&Value::Object(arguments.clone()));
+    checked.map_err(|violations| CallError::invalid(&Violation::join(&violations)))
+}
+
+/// What a person is asked about: the arguments and the values of the run that they are bound to. The rest of the context, such as a trace,
+/// differs from one try to the next and decides nothing.
+fn asked(op: &Op, arguments: Map<String, Value>, context: &Value) -> Map<String, Value> {
+    let used = ops::bound_values(op, context);
+    Map::from_iter([("arguments".to_owned(), Value::Object(arguments)), ("context".to_owned(), Value::Object(used))])
 }
 
 fn read((status, body): (u16, Bytes)) -> ToolResult {
     let text = String::from_utf8_lossy(&body);
     if !(200..300).contains(&status) {
         let message = ops::failure_text(status, &text);
-        return ToolResult { data: json!({"status": status}), error: Some(message) };
+        return ToolResult { data: json!({"status": status, "message": message}), error: Some(message) };
     }
     let data = if text.len() <= RESULT_MAX_BYTES { serde_json::from_str(&text).ok() } else { None };
     ToolResult { data: data.unwrap_or_else(|| json!(ops::cap_text(&text, RESULT_MAX_BYTES))), error: None }

@@ -6,13 +6,13 @@ use kernel::{CallRef, Scope};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use url::Url;
-use workflows::{References, WorkflowError};
+use workflows::References;
 
 use crate::config::{
     ClientTool, CodeTool, ConfigError, GatewayTool, Hints, Identity, OnError, PlatformTool, ReferenceTool, Runtime, ToolConfig,
     check_names, coerce_list,
 };
-use crate::format::{Format, ToolView, definition, function_name};
+use crate::format::{Format, NameTable, ToolView, definition, function_name};
 use crate::ops::{self, Dispatch, Mount};
 use crate::permission::{BUILT_INS, Permission};
 use crate::{CallError, Definitions, ResolveError, Resolved, ResolvedTool, Tools};
@@ -110,7 +110,8 @@ impl SpecSet {
     }
 
     /// The tools as a model API takes them, by the names that their author gave them.
-    pub fn definitions(&self, format: Format) -> Definitions {
+    pub fn definitions(&self, format: Format) -> Result<Definitions, ResolveError> {
+        NameTable::new(self.specs.iter().map(|spec| spec.name.as_str()))?;
         let define = |spec: &ToolSpec| {
             let view = ToolView {
                 name: &spec.name,
@@ -123,7 +124,7 @@ impl SpecSet {
             definition(format, &view)
         };
         let names = self.specs.iter().map(|spec| (function_name(&spec.name), spec.target())).collect();
-        Definitions { definitions: self.specs.iter().map(define).collect(), names }
+        Ok(Definitions { definitions: self.specs.iter().map(define).collect(), names })
     }
 }
 
@@ -187,11 +188,8 @@ impl Tools {
             CallRef::Environment { environment, slug } => References::deployed(environment, slug),
             _ => References::workflow(tool.slug.as_str(), version(&call_ref)),
         };
-        let found = self.workflows.retrieve(scope, &references, None).await.map_err(|error| match error {
-            WorkflowError::NotFound(what) => WorkflowError::NotFound(format!("{call_ref}: {what}")),
-            other => other,
-        });
-        let found = found.map_err(CallError::from)?;
+        let found = self.workflows.retrieve(scope, &references, None).await;
+        let found = found.map_err(|error| CallError::of_workflow(&call_ref, error))?;
         let name = tool.name.clone().unwrap_or_else(|| tool.slug.to_string());
         let authored = Value::Object(tool.input_schema.clone());
         let input_schema = if is_empty(&authored) { found.input_schema().cloned().unwrap_or(authored) } else { authored };
@@ -263,6 +261,8 @@ mod tests {
         assert_eq!(joined.specs.len(), 2);
         assert!(matches!(set("x", one).join(set("y", "https://b/tools/call")), Err(ResolveError::TwoCallbacks(..))));
         assert!(matches!(set("x", one).join(set("x", one)), Err(ResolveError::Config(ConfigError::Duplicate(_)))));
+        let alike = set("a.b", one).join(set("a__b", one)).unwrap();
+        assert!(matches!(alike.definitions(Format::OpenAi), Err(ResolveError::Names(_))));
         assert!(matches!(set("x", one).join(set(" Bash", one)), Err(ResolveError::Config(ConfigError::Reserved(_)))));
     }
 

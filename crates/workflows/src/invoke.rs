@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernel::schema::Schema;
+use kernel::schema::{Schema, Violation};
 use kernel::{RunId, Scope};
 use serde_json::{Map, Value};
 
@@ -187,8 +187,6 @@ impl Workflows {
 fn check_inputs(schema: &Value, inputs: &Value) -> Result<(), String> {
     let compiled = Schema::compile(schema).map_err(|error| error.to_string())?;
     let empty = Value::Object(Map::new());
-    compiled.check(if inputs.is_null() { &empty } else { inputs }).map_err(|violations| {
-        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        format!("Invalid inputs: {}", texts.join("; "))
-    })
+    let checked = compiled.check(if inputs.is_null() { &empty } else { inputs });
+    checked.map_err(|violations| format!("Invalid inputs: {}", Violation::join(&violations)))
 }

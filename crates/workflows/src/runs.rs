@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use kernel::{ArtifactId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp};
 use serde_json::Value;
-use store::{Row, StoreError, args};
+use store::{PageSize, Row, StoreError, args};
 use uuid::Uuid;
 
 use crate::{WorkflowError, Workflows};
-
-const DEFAULT_PAGE: i64 = 50;
-const MAX_PAGE: i64 = 500;
 
 macro_rules! columns {
     () => {
@@ -88,18 +85,15 @@ impl Workflows {
     }
 
     pub async fn runs(&self, scope: Scope, filter: &RunFilter) -> Result<RunPage, WorkflowError> {
-        let limit = filter.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE);
+        let page = PageSize::asked(filter.limit);
         let sql = concat!(
             "select ",
             columns!(),
             " from workflow_runs where project_id = $1 and ($2 is null or workflow_id = $2) and ($3 is null or id < $3) order by id desc limit $4"
         );
-        let rows = self.0.db.all(sql, args![scope.project, filter.workflow, filter.cursor, limit + 1]).await?;
+        let rows = self.0.db.all(sql, args![scope.project, filter.workflow, filter.cursor, page.rows()]).await?;
         let mut runs: Vec<Run> = rows.iter().map(read).collect::<Result<_, _>>()?;
-        let size = usize::try_from(limit).unwrap_or(0);
-        let more = runs.len() > size;
-        runs.truncate(size);
-        let cursor = runs.last().filter(|_| more).map(|run| run.id.to_string());
+        let cursor = page.cut(&mut runs, |last| last.id.to_string());
         Ok(RunPage { runs, cursor })
     }
 

@@ -167,9 +167,12 @@ impl From<tools::CallError> for ApiError {
         let text = error.to_string();
         match error {
             E::Ref(_) | E::Arguments(_) | E::Unusable(_) => Self::bad_request(text),
-            E::UnknownReserved(_) | E::UnknownOp(_) | E::ConnectionNotFound(_) | E::ActionNotFound(_) | E::ApprovalNotFound => {
-                Self::not_found(text)
-            }
+            E::UnknownReserved(_)
+            | E::NotHere { .. }
+            | E::UnknownOp(_)
+            | E::ConnectionNotFound(_)
+            | E::ActionNotFound(_)
+            | E::ApprovalNotFound => Self::not_found(text),
             E::Workflow(error) => error.into(),
             E::Forbidden(_) | E::Denied(_) => Self::new(StatusCode::FORBIDDEN, text),
             E::Waiting(approval) => Self::new(StatusCode::ACCEPTED, json!({"message": text, "approval_id": approval.id})),

@@ -15,6 +15,7 @@ use super::approvals::ApprovalAnswer;
 use crate::App;
 use crate::edge::auth::RunTools;
 use crate::edge::{ApiError, ApiResult, Payload, Scoped};
+use crate::workflows::invoke::within;
 
 /// Says what kind of run the caller is.
 pub(crate) const RUN_KIND: &str = "x-agenta-run-kind";
@@ -133,6 +134,7 @@ pub(crate) async fn call(
         idempotency_key: idempotency_key(&headers)?,
         permission: read_permission(body.data.permission.as_deref())?,
         depth: 0,
+        limit: Some(within(app.options.request_timeout)),
         in_test: is_test(&headers),
     };
     let reply = app.tools.call(scope, request).await;

@@ -136,7 +136,7 @@ pub(crate) async fn specs(
     let format = options.format()?;
     let callback = ToolCallback { endpoint: app.options.callback.clone(), authorization: None };
     let set = app.tools.specs(scope, &body.tools, &callback).await?;
-    let defined = format.map(|format| set.definitions(format));
+    let defined = format.map(|format| set.definitions(format)).transpose()?;
     let (definitions, names) = defined.map(|defined| (defined.definitions, defined.names.into_iter().collect())).unzip();
     let SpecSet { specs, callback, warnings } = set;
     Ok(Json(SpecsAnswer { count: specs.len(), custom_tools: specs, tool_callback: callback, warnings, definitions, names }))

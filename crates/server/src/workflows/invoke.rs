@@ -172,7 +172,7 @@ fn http_status(code: i64) -> StatusCode {
 }
 
 /// A little less than the whole request has, so that a run that is too long can still be answered as one.
-fn within(request: Duration) -> Duration {
+pub(crate) fn within(request: Duration) -> Duration {
     request.saturating_sub(Duration::from_secs(1)).max(request / 2)
 }
 

@@ -124,6 +124,12 @@ pub fn apply_bindings(
     Ok(body)
 }
 
+/// The values of the run that an op is bound to, by their tokens.
+pub fn bound_values(op: &Op, context: &Value) -> Arguments {
+    let read = |token: &String| Some((token.clone(), Token::parse(token)?.read(context)?.clone()));
+    op.context_bindings.values().filter_map(read).collect()
+}
+
 /// Deletes from the arguments every subtree that a binding owns, so that nothing beside a bound leaf is the model's either.
 pub(super) fn clear_bound(arguments: &mut Arguments, bindings: &BTreeMap<String, String>, args_into: Option<&str>, schema: &Value) {
     for path in bindings.keys().filter_map(|binding| FieldPath::parse(binding)?.within(args_into)) {

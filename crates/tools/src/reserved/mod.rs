@@ -3,7 +3,7 @@
 mod config;
 mod test_run;
 
-use kernel::schema::Schema;
+use kernel::schema::{Schema, Violation};
 use kernel::{Permission, Scope, VariantId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -102,9 +102,8 @@ impl Tools {
     }
 
     async fn answer(&self, call: &Call, name: &str, permitted: bool) -> Result<ToolResult, CallError> {
-        let unknown = || CallError::UnknownReserved(call.target.to_string());
-        let op = ops::find(name).ok_or_else(unknown)?;
-        let work = Work::of(op).ok_or_else(unknown)?;
+        let op = ops::find(name).ok_or_else(|| CallError::UnknownReserved(call.target.to_string()))?;
+        let work = Work::of(op).ok_or_else(|| CallError::NotHere { call_ref: call.target.to_string(), op: &op.op })?;
         for permission in work.needs(&call.arguments) {
             if !call.scope.may(permission) {
                 return Err(CallError::Forbidden(permission));
@@ -199,7 +198,7 @@ fn bind(op: &Op, work: &Work, call: &Call) -> Result<Map<String, Value>, CallErr
 fn require(arguments: &Map<String, Value>, parent: &str) -> Result<(), CallError> {
     match arguments.get(parent).and_then(|parent| parent.get("workflow_variant_id")) {
         Some(Value::String(_)) => Ok(()),
-        _ => Err(CallError::Arguments(format!("Invalid arguments: `{parent}.workflow_variant_id` is bound by the runner and is missing."))),
+        _ => Err(CallError::invalid(&format_args!("`{parent}.workflow_variant_id` is bound by the runner and is missing."))),
     }
 }
 
@@ -208,10 +207,8 @@ fn check(op: &Op, arguments: &Map<String, Value>) -> Result<(), AgentError> {
         AgentError::new("invalid_arguments", message).next("Correct the arguments as the tool's schema says and call again.")
     };
     let schema = Schema::compile(&op.input_schema).map_err(|error| broken(error.to_string()))?;
-    schema.check(&Value::Object(arguments.clone())).map_err(|violations| {
-        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        broken(format!("Invalid arguments: {}", texts.join("; ")))
-    })
+    let checked = schema.check(&Value::Object(arguments.clone()));
+    checked.map_err(|violations| broken(format!("Invalid arguments: {}", Violation::join(&violations))))
 }
 
 /// The variant that the runner bound.

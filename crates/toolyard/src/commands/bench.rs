@@ -53,12 +53,15 @@ pub(super) enum BenchCommand {
         #[arg(long, default_value_t = 32)]
         concurrency: usize,
     },
+    /// An agent's fifty tools resolved for a runner and for a model
+    Resolve,
 }
 
 pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Idle => idle().await,
         BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
+        BenchCommand::Resolve => resolve().await,
     }
 }
 
@@ -121,6 +124,13 @@ impl Server {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body.to_string()))
     }
+}
+
+/// Sends a request that has to succeed.
+async fn send(client: &Egress, request: Request) -> anyhow::Result<Value> {
+    let response = client.send(request).await?;
+    ensure!(response.status == 200, "a request failed: {}", String::from_utf8_lossy(&response.body));
+    Ok(serde_json::from_slice(&response.body)?)
 }
 
 fn client() -> anyhow::Result<Egress> {
@@ -210,6 +220,91 @@ async fn calls(length: Duration, concurrency: usize) -> anyhow::Result<()> {
     let usage: Value = serde_json::from_slice(&client.send(usage).await?.body)?;
     print::out(&format!("audit rows              {}\n", usage["usage"]["tools"]));
     Ok(())
+}
+
+/// Integrations that can be connected without asking anybody.
+const CONNECTED: [(&str, &[&str]); 4] =
+    [("hacker-news", &["a", "b"]), ("wikipedia", &["a", "b"]), ("open-meteo", &["a", "b"]), ("brave-search", &["a", "b"])];
+const TOOLS: usize = 50;
+
+async fn resolve() -> anyhow::Result<()> {
+    let server = Server::start().await?;
+    let client = client()?;
+    let gateways = gateways(&server, &client).await?;
+    let others = [platform_ops(&server, &client).await?, references(&server, &client).await?].concat();
+    let mixed = [&gateways[..TOOLS - others.len()], &others].concat();
+    print::out(&format!("{TOOLS} tools: {} actions, {} workflows and ops\n", TOOLS - others.len(), others.len()));
+    for (path, tools) in [
+        ("/tools/specs", &mixed),
+        ("/tools/specs?format=openai", &mixed),
+        ("/tools/resolve", &gateways),
+        ("/tools/resolve?format=openai", &gateways),
+    ] {
+        let request = server.post(path, &json!({"tools": tools}))?;
+        let mut times = Vec::new();
+        let mut size = 0;
+        for round in 0..1200 {
+            let started = Instant::now();
+            let response = client.send(request.clone()).await?;
+            ensure!(response.status == 200, "{path} failed: {}", String::from_utf8_lossy(&response.body));
+            if round >= 200 {
+                times.push(started.elapsed());
+            }
+            size = response.body.len();
+        }
+        print::out(&format!(
+            "{path:<30} p50 {:.3} ms, p99 {:.3} ms, {} KiB\n",
+            millis(percentile(&mut times, 0.5)),
+            millis(percentile(&mut times, 0.99)),
+            size / 1024
+        ));
+    }
+    Ok(())
+}
+
+/// Tools of integrations that we ship, each through two connections.
+async fn gateways(server: &Server, client: &Egress) -> anyhow::Result<Vec<Value>> {
+    let mut tools = Vec::new();
+    for (integration, slugs) in CONNECTED {
+        let path = format!("{}/tools/catalog/providers/native/integrations/{integration}/actions?limit=100", server.url);
+        let actions = send(client, Request::new(Method::GET, path.parse()?).header(AUTHORIZATION, server.key.clone())).await?;
+        let actions: Vec<&str> = actions["actions"].as_array().into_iter().flatten().filter_map(|action| action["key"].as_str()).collect();
+        for slug in slugs {
+            let mut connection = json!({"slug": slug, "provider_key": "native", "integration_key": integration});
+            if integration == "brave-search" {
+                connection["data"] = json!({"auth_scheme": "api_key", "credentials": {"api_key": "bench-key-123"}});
+            }
+            send(client, server.post("/tools/connections", &json!({"connection": connection}))?).await?;
+            tools.extend(actions.iter().map(|action| {
+                json!({"type": "gateway", "provider": "native", "integration": integration, "action": action, "connection": slug,
+                    "name": format!("{integration}_{action}_{slug}")})
+            }));
+        }
+    }
+    ensure!(tools.len() >= TOOLS, "there are only {} tools", tools.len());
+    tools.truncate(TOOLS);
+    Ok(tools)
+}
+
+async fn platform_ops(server: &Server, client: &Egress) -> anyhow::Result<Vec<Value>> {
+    let request = Request::new(Method::GET, format!("{}/tools/ops", server.url).parse()?).header(AUTHORIZATION, server.key.clone());
+    let ops = send(client, request).await?;
+    Ok(ops["ops"].as_array().into_iter().flatten().map(|op| json!({"type": "platform", "op": op["op"]})).collect())
+}
+
+/// Workflows, each by its newest version and by what is deployed.
+async fn references(server: &Server, client: &Egress) -> anyhow::Result<Vec<Value>> {
+    let mut tools = Vec::new();
+    let inputs = json!({"type": "object", "properties": {"topic": {"type": "string"}}, "required": ["topic"]});
+    for slug in ["find", "sort", "tell", "file"] {
+        let workflow = json!({"slug": slug, "data": {"kind": "echo", "schemas": {"inputs": inputs}}});
+        send(client, server.post("/simple/workflows", &json!({"workflow": workflow}))?).await?;
+        let deploy = json!({"workflow_ref": {"slug": slug}, "environment_ref": {"slug": "staging"}});
+        send(client, server.post("/workflows/revisions/deploy", &deploy)?).await?;
+        tools.push(json!({"type": "reference", "slug": slug}));
+        tools.push(json!({"type": "reference", "slug": slug, "ref_by": "environment", "environment": "staging", "name": format!("{slug}_staging")}));
+    }
+    Ok(tools)
 }
 
 /// How many requests a second go through when this many are always under way.

@@ -25,6 +25,15 @@ pub(super) struct Remote {
     key: Option<String>,
 }
 
+/// The flags of a command that shows something.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) remote: Remote,
+}
+
 /// A client of one server.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -65,6 +74,10 @@ impl Client {
 
     pub(super) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub(super) async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.send(Method::PUT, path, Some(body)).await
     }
 
     pub(super) async fn delete(&self, path: &str) -> anyhow::Result<Value> {

@@ -1,13 +1,13 @@
-//! `toolyard connect`, `toolyard connections`, `toolyard oauth-app` and `toolyard call`: connect an account and use it.
+//! `toolyard connect`, `toolyard connections` and `toolyard oauth-app`: connect an account.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::client::{Client, Remote};
+use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
 use super::print;
 use crate::config::Config;
@@ -43,21 +43,13 @@ pub(super) struct ConnectionsArgs {
     #[command(subcommand)]
     command: Option<ConnectionsCommand>,
     #[command(flatten)]
-    list: ListArgs,
-}
-
-#[derive(Debug, Args)]
-struct ListArgs {
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    remote: Remote,
+    list: ShowArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum ConnectionsCommand {
     /// List connections
-    List(ListArgs),
+    List(ShowArgs),
     /// Renew a connection, or start over where a person is needed
     Refresh {
         id: String,
@@ -128,29 +120,7 @@ pub(super) enum OauthAppCommand {
     },
 }
 
-#[derive(Debug, Args)]
-pub(super) struct CallArgs {
-    /// Key of the integration, such as `github`
-    integration: String,
-    /// Key of the action, such as `CREATE_AN_ISSUE`
-    action: String,
-    /// An argument; the value is read as JSON where it is JSON
-    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = pair)]
-    args: Vec<(String, String)>,
-    /// All arguments as one JSON object
-    #[arg(long = "args", value_name = "JSON", conflicts_with = "args")]
-    object: Option<String>,
-    /// Connection to use [default: the newest usable one]
-    #[arg(long)]
-    connection: Option<String>,
-    /// Print the whole answer
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    remote: Remote,
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as name=value")?;
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -209,7 +179,7 @@ async fn free_slug(client: &Client, integration: &str) -> anyhow::Result<String>
     names.into_iter().find(|name| !taken.contains(name)).context("no name is free")
 }
 
-async fn query(client: &Client, integration: Option<&str>) -> anyhow::Result<Value> {
+pub(super) async fn query(client: &Client, integration: Option<&str>) -> anyhow::Result<Value> {
     let filter = integration.map(|key| format!("?provider_key=native&integration_key={}", encode(key))).unwrap_or_default();
     client.post(&format!("/tools/connections/query{filter}"), &json!({})).await
 }
@@ -220,7 +190,7 @@ fn account(connection: &Value) -> String {
 
 pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow::Result<()> {
     match args.command.unwrap_or(ConnectionsCommand::List(args.list)) {
-        ConnectionsCommand::List(ListArgs { json, remote }) => {
+        ConnectionsCommand::List(ShowArgs { json, remote }) => {
             let reply = query(&Client::new(&config, &remote)?, None).await?;
             if json {
                 print::json(&reply);
@@ -292,42 +262,4 @@ pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyho
         }
     }
     Ok(())
-}
-
-/// Calls an action; `false` when the tool said no.
-pub(super) async fn call(config: Config, args: CallArgs) -> anyhow::Result<bool> {
-    let client = Client::new(&config, &args.remote)?;
-    let connection = match args.connection {
-        Some(slug) => slug,
-        None => usable_slug(&client, &args.integration).await?,
-    };
-    let arguments = match args.object {
-        Some(object) => serde_json::from_str(&object).context("--args is not JSON")?,
-        None => Value::Object(args.args.into_iter().map(|(name, value)| (name, read(value))).collect::<Map<_, _>>()),
-    };
-    let name = format!("tools.native.{}.{}.{connection}", args.integration, args.action);
-    let body = json!({"data": {"id": "cli", "type": "function", "function": {"name": name, "arguments": arguments}}});
-    let reply = client.post("/tools/call", &body).await?;
-    if args.json {
-        print::json(&reply);
-    } else {
-        let content: Value = serde_json::from_str(reply["call"]["data"]["content"].as_str().unwrap_or("null")).unwrap_or(Value::Null);
-        print::json(&content["data"]);
-    }
-    if let Some(message) = reply["call"]["status"]["message"].as_str() {
-        eprintln!("error: {message}");
-    }
-    Ok(reply["call"]["status"]["code"] == "STATUS_CODE_OK")
-}
-
-async fn usable_slug(client: &Client, integration: &str) -> anyhow::Result<String> {
-    let found = query(client, Some(integration)).await?;
-    let usable = list(&found, "connections").iter().find(|connection| connection["flags"]["is_valid"] == true);
-    usable
-        .map(|connection| text(connection, "slug"))
-        .with_context(|| format!("{integration} is not connected; run `toolyard connect {integration}`"))
-}
-
-fn read(value: String) -> Value {
-    serde_json::from_str(&value).unwrap_or(Value::String(value))
 }

@@ -1,10 +1,13 @@
 //! The command line.
 
 mod admin;
+mod approval;
 mod bench;
+mod call;
 mod client;
 mod connect;
 mod integrations;
+mod ops;
 mod print;
 mod serve;
 mod workflow;
@@ -48,8 +51,14 @@ enum Command {
     /// Keep the OAuth apps that you registered at providers
     #[command(subcommand)]
     OauthApp(connect::OauthAppCommand),
-    /// Call an action
-    Call(connect::CallArgs),
+    /// Call an action, or anything else by its ref
+    Call(call::CallArgs),
+    /// List calls that wait for a person; approve and deny them
+    Approval(approval::ApprovalArgs),
+    /// Show and change which calls run, ask or are refused
+    Permissions(approval::PermissionsArgs),
+    /// List and call what an agent may ask of Toolyard itself
+    Ops(ops::OpsArgs),
     /// List, change, deploy and run workflows
     Workflow(workflow::WorkflowArgs),
     /// Bring the database up to date, or see whether it is
@@ -111,7 +120,10 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Connect(args) => connect::connect(config, args).await?,
         Command::Connections(args) => connect::connections(config, args).await?,
         Command::OauthApp(command) => connect::oauth_app(config, command).await?,
-        Command::Call(args) => return Ok(code(connect::call(config, args).await?)),
+        Command::Call(args) => return Ok(code(call::call(config, args).await?)),
+        Command::Approval(args) => approval::approval(config, args).await?,
+        Command::Permissions(args) => approval::permissions(config, args).await?,
+        Command::Ops(args) => return Ok(code(ops::run(config, args).await?)),
         Command::Workflow(args) => workflow::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,

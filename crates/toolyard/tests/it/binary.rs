@@ -281,6 +281,73 @@ async fn workflows_are_kept_and_run_from_the_shell() {
 }
 
 #[tokio::test]
+async fn calls_ask_and_people_decide_from_the_shell() {
+    let dir = TempDir::new().unwrap();
+    let fake = Fake::start().await;
+    let server = Server::start(dir.path(), |_| {}).await;
+    let yard = |args: &[&str]| {
+        let mut command = program(dir.path());
+        command.args(args).env("TOOLYARD_URL", &server.url);
+        run(command)
+    };
+    yard(&["connect", "fake", "--field", &format!("base={}", fake.url), "--field", "api_key=sk-123456789"]).await;
+    assert_eq!(yard(&["permissions"]).await.1, "unset\t(everything else)\n");
+    let (_, out, _) = yard(&["permissions", "ask", "tools.native.fake.MAKE_*"]).await;
+    assert_eq!(out, "ask\ttools.native.fake.MAKE_*\nunset\t(everything else)\n");
+    let make = ["call", "fake", "MAKE_A_THING", "--arg", "title=x"];
+    let (code, out, err) = yard(&make).await;
+    let id = err.split("toolyard approval approve ").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    assert!(code == 1 && out.is_empty() && err.starts_with("waiting: `tools.native.fake.MAKE_A_THING.fake-main`"), "{out}{err}");
+    let (_, out, _) = yard(&["approval", "--status", "pending"]).await;
+    assert!(out.starts_with(&format!("{id}\tpending\t")) && out.ends_with("{\"title\":\"x\"}\n"), "{out}");
+    assert!(yard(&["approval", "approve", &id, "--note", "fine"]).await.1.starts_with("approved; tools.native.fake.MAKE_A_THING"));
+    assert!(yard(&["approval", "deny", &id]).await.2.contains("approved already"));
+    assert!(yard(&["approval", "show", &id]).await.1.contains("\"note\": \"fine\""));
+    assert_eq!(yard(&make).await.0, 0);
+    let (_, _, err) = yard(&make).await;
+    let id = err.split("toolyard approval approve ").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    yard(&["approval", "deny", &id, "--note", "not again"]).await;
+    assert!(yard(&make).await.2.contains("was denied: not again"));
+    assert_eq!(yard(&["permissions", "default", "allow_reads"]).await.1.lines().last(), Some("allow_reads\t(everything else)"));
+    assert!(yard(&["permissions", "remove", "nothing"]).await.2.contains("there is no rule `nothing`"));
+    assert_eq!(yard(&["permissions", "remove", "tools.native.fake.MAKE_*"]).await.1, "allow_reads\t(everything else)\n");
+    assert_eq!(yard(&["permissions", "default", "unset"]).await.1, "unset\t(everything else)\n");
+    assert_eq!(yard(&make).await.0, 0);
+}
+
+#[tokio::test]
+async fn workflows_and_ops_are_called_from_the_shell() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    let yard = |args: &[&str]| {
+        let mut command = program(dir.path());
+        command.args(args).env("TOOLYARD_URL", &server.url);
+        run(command)
+    };
+    let file = dir.path().join("data.json").display().to_string();
+    std::fs::write(&file, r#"{"kind": "echo", "parameters": {"agent": {"tools": []}}, "schemas": {"inputs": {"required": ["x"]}}}"#)
+        .unwrap();
+    assert_eq!(yard(&["workflow", "create", "say", "--file", &file]).await.0, 0);
+    let (code, out, _) = yard(&["call", "workflow.variant.say", "--arg", "x=1"]).await;
+    assert_eq!((code, serde_json::from_str::<Value>(&out).unwrap()), (0, json!({"x": 1})));
+    let (code, out, err) = yard(&["call", "workflow.variant.say"]).await;
+    assert!(code == 1 && out.is_empty() && err.contains("\"x\" is a required property"), "{out}{err}");
+    assert!(yard(&["call", "github"]).await.2.contains("toolyard integrations show github"));
+
+    assert!(yard(&["ops"]).await.1.starts_with("discover_tools\tallow\tFind tools for what you want to do.\n"));
+    assert!(yard(&["ops", "show", "find_triggers"]).await.1.contains("\"op\": \"discover_triggers\""));
+    assert!(yard(&["ops", "show", "nope"]).await.2.contains("there is no op `nope`"));
+    let read = ["ops", "call", "read_config", "--args", r#"{"target": {"path": ["parameters", "agent"]}}"#];
+    let (_, out, err) = yard(&[&read[..], &["--workflow", "say"]].concat()).await;
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap_or_else(|_| panic!("{err}"))["value"], json!({"tools": []}));
+    let (code, _, err) = yard(&read).await;
+    assert!(code == 1 && err.contains("missing run-context value"), "{err}");
+    let context = r#"{"workflow": {"artifact": {"id": "0199a6f2-6c1e-7d11-9d4e-0f6b8f6f7a10"}}}"#;
+    let (code, _, err) = yard(&["ops", "call", "rename_agent", "--arg", "name=Ada", "--context", context]).await;
+    assert!(code == 1 && err.contains("toolyard approval approve"), "{err}");
+}
+
+#[tokio::test]
 async fn sealing_keys_rotate_while_the_server_runs() {
     let dir = TempDir::new().unwrap();
     let fake = Fake::start().await;
