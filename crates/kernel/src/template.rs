@@ -67,7 +67,9 @@ impl Engine {
             return Err(fail(place, "nested too deeply"));
         }
         Ok(match value {
-            Value::String(text) if text.contains("{{") || text.contains("{%") => self.text(text).map_err(|message| fail(place, &message))?,
+            Value::String(text) if text.contains("{{") || text.contains("{%") => {
+                self.text(text).map_err(|message| fail(place, &message))?
+            }
             Value::Array(items) => {
                 let mut nodes = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
@@ -333,7 +335,8 @@ mod tests {
         }
         let many = json!(vec!["{{ x }}"; 100]);
         assert!(ENGINE.compile(&many).unwrap().render(&large).is_err());
-        let fine = json!(["{{ n + 1 }}", "{{ 'a * b' }}", "{{ [n, 'b'] | join('-') }}", "{{ 'aXa' | replace('X', '+') }}", "{{ n is defined }}"]);
+        let fine =
+            json!(["{{ n + 1 }}", "{{ 'a * b' }}", "{{ [n, 'b'] | join('-') }}", "{{ 'aXa' | replace('X', '+') }}", "{{ n is defined }}"]);
         assert_eq!(render(&fine, &large), Some(json!([4, "a * b", "3-b", "a+a", true])));
     }
 

@@ -134,6 +134,7 @@ pub(crate) async fn call(
         permission: read_permission(body.data.permission.as_deref())?,
         depth: 0,
         in_test: is_test(&headers),
+        limit: Some(app.options.run_limit()),
     };
     let reply = app.tools.call(scope, request).await;
     CallOutcome::of(reply, |reply| answer(reply, body.data.id))
