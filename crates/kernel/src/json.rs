@@ -18,11 +18,38 @@ impl From<&Value> for Document {
     }
 }
 
+/// How deep a document may be nested; what is stored must be readable again, and parsers stop soon after this.
+pub const MAX_DEPTH: usize = 100;
+
+/// Whether lists and objects are nested more than `limit` deep.
+pub fn depth_exceeds(value: &Value, limit: usize) -> bool {
+    match value {
+        Value::Array(items) => limit == 0 || items.iter().any(|item| depth_exceeds(item, limit - 1)),
+        Value::Object(fields) => limit == 0 || fields.values().any(|field| depth_exceeds(field, limit - 1)),
+        _ => false,
+    }
+}
+
 /// A string or a number as plain text; nothing else has one.
 pub fn plain_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn depth_counts_lists_and_objects() {
+        for (value, depth) in [(json!(1), 0), (json!([]), 1), (json!({"a": 1}), 1), (json!([1, {"a": [2]}]), 3)] {
+            assert!(!depth_exceeds(&value, depth), "{value}");
+            assert!(depth == 0 || depth_exceeds(&value, depth - 1), "{value}");
+        }
     }
 }

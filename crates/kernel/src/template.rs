@@ -3,11 +3,19 @@
 //! A string that is one expression becomes that value, with its type. Everything else is filled in as text. What is missing is left
 //! out, so that an optional parameter simply does not appear in a body.
 
+mod bounded;
+mod source;
+
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use minijinja::value::{Serde, Value as Jinja, ValueKind};
 use minijinja::{Environment, Error as JinjaError, ErrorKind, Expression};
 use serde_json::{Map, Value};
+
+use self::bounded::{Bounded, MAX_OUTPUT, TOO_LARGE};
+use self::source::Piece;
 
 /// Steps an evaluation may take before it is cut off.
 const FUEL: u64 = 50_000;
@@ -22,30 +30,36 @@ pub struct TemplateError {
     pub message: String,
 }
 
-/// A set of filters and functions that templates may use.
+/// A set of filters and functions that templates may use. The default is for templates that anybody may write.
 #[derive(Debug)]
-pub struct Engine(Environment<'static>);
+pub struct Engine {
+    env: Environment<'static>,
+    is_trusted: bool,
+}
 
 impl Default for Engine {
     fn default() -> Self {
-        Self::with(|_| {})
+        let mut env = Environment::empty();
+        env.set_fuel(Some(FUEL));
+        bounded::register(&mut env);
+        Self { env, is_trusted: false }
     }
 }
 
 impl Engine {
-    /// An engine with the common filters and those that `register` adds.
-    pub fn with(register: impl FnOnce(&mut Environment<'static>)) -> Self {
+    /// An engine for templates of our own: with every common filter, those that `register` adds, and no limit to what they make.
+    pub fn trusted(register: impl FnOnce(&mut Environment<'static>)) -> Self {
         let mut env = Environment::new();
         env.set_fuel(Some(FUEL));
-        env.add_filter("base64", |value: Jinja| text_filter(&value, |text| STANDARD.encode(text)));
-        env.add_filter("base64url", |value: Jinja| text_filter(&value, |text| URL_SAFE_NO_PAD.encode(text)));
+        env.add_filter("base64", |value: Jinja| base64(&value));
+        env.add_filter("base64url", |value: Jinja| base64url(&value));
         register(&mut env);
-        Self(env)
+        Self { env, is_trusted: true }
     }
 
     /// Compiles every expression of `document`.
     pub fn compile(&'static self, document: &Value) -> Result<Template, TemplateError> {
-        Ok(Template { root: self.node(document, &mut String::new(), 0)?, engine: &self.0 })
+        Ok(Template { root: self.node(document, &mut String::new(), 0)?, engine: self })
     }
 
     fn node(&'static self, value: &Value, place: &mut String, depth: usize) -> Result<Node, TemplateError> {
@@ -53,7 +67,9 @@ impl Engine {
             return Err(fail(place, "nested too deeply"));
         }
         Ok(match value {
-            Value::String(text) if text.contains("{{") || text.contains("{%") => self.text(text, place)?,
+            Value::String(text) if text.contains("{{") || text.contains("{%") => {
+                self.text(text).map_err(|message| fail(place, &message))?
+            }
             Value::Array(items) => {
                 let mut nodes = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
@@ -72,14 +88,39 @@ impl Engine {
         })
     }
 
-    fn text(&'static self, text: &str, place: &str) -> Result<Node, TemplateError> {
-        let error = |error: JinjaError| fail(place, &error.to_string());
-        if let Some(expression) = sole_expression(text) {
-            return self.0.compile_expression_owned(expression.to_owned()).map(|e| Node::Expression(Box::new(e))).map_err(error);
+    fn text(&'static self, text: &str) -> Result<Node, String> {
+        let mut parts = Vec::new();
+        for piece in source::pieces(text)? {
+            match piece {
+                Piece::Literal("") => {}
+                Piece::Literal(text) => parts.push(Part::Literal(text.to_owned())),
+                Piece::Expression(source) => parts.push(Part::Expression(self.expression(source)?)),
+            }
         }
-        self.0.template_from_str(text).map_err(error)?;
-        Ok(Node::Text { engine: &self.0, source: text.to_owned() })
+        let is_blank = |part: &Part| matches!(part, Part::Literal(text) if text.trim().is_empty());
+        match parts.iter().position(|part| !is_blank(part)) {
+            Some(only) if parts.iter().filter(|part| !is_blank(part)).count() == 1 => Ok(match parts.swap_remove(only) {
+                Part::Expression(expression) => Node::Expression(expression),
+                Part::Literal(text) => Node::Literal(Value::String(text)),
+            }),
+            _ => Ok(Node::Text(parts)),
+        }
     }
+
+    fn expression(&'static self, source: &str) -> Result<Box<Expression<'static, 'static>>, String> {
+        if !self.is_trusted {
+            bounded::check(source)?;
+        }
+        self.env.compile_expression_owned(source.to_owned()).map(Box::new).map_err(|error| error.to_string())
+    }
+}
+
+fn base64(value: &Jinja) -> Result<Jinja, JinjaError> {
+    text_filter(value, |text| STANDARD.encode(text))
+}
+
+fn base64url(value: &Jinja) -> Result<Jinja, JinjaError> {
+    text_filter(value, |text| URL_SAFE_NO_PAD.encode(text))
 }
 
 /// Filters over text leave a missing value missing.
@@ -91,32 +132,35 @@ pub fn text_filter(value: &Jinja, apply: impl FnOnce(&str) -> String) -> Result<
     }
 }
 
-/// The expression of a string that holds one expression and nothing else.
-fn sole_expression(text: &str) -> Option<&str> {
-    let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
-    (!inner.contains("{{") && !inner.contains("}}")).then_some(inner.trim())
-}
-
 /// A compiled document, ready to be filled in many times.
 #[derive(Debug)]
 pub struct Template {
     root: Node,
-    engine: &'static Environment<'static>,
+    engine: &'static Engine,
 }
 
 #[derive(Debug)]
 enum Node {
     Literal(Value),
     Expression(Box<Expression<'static, 'static>>),
-    Text { engine: &'static Environment<'static>, source: String },
+    Text(Vec<Part>),
     Array(Vec<Node>),
     Object(Vec<(String, Node)>),
+}
+
+/// A piece of a text.
+#[derive(Debug)]
+enum Part {
+    Literal(String),
+    Expression(Box<Expression<'static, 'static>>),
 }
 
 impl Template {
     /// Fills in the document. `None` means that nothing of it was left.
     pub fn render(&self, context: &Value) -> Result<Option<Value>, TemplateError> {
-        self.root.render(&Jinja::from(Serde(context)), &mut String::new())
+        let left = (!self.engine.is_trusted).then_some(MAX_OUTPUT);
+        let mut filling = Filling { context: Jinja::from(Serde(context)), left, place: String::new() };
+        filling.node(&self.root).map_err(|message| fail(&filling.place, &message))
     }
 
     /// The names that the document reads from its context.
@@ -125,37 +169,36 @@ impl Template {
         self.root.variables(&mut names);
         names.sort();
         names.dedup();
-        names.retain(|name| !self.engine.globals().any(|(global, _)| global == name));
+        names.retain(|name| !self.engine.env.globals().any(|(global, _)| global == name));
         names
     }
 }
 
-impl Node {
-    fn render(&self, context: &Jinja, place: &mut String) -> Result<Option<Value>, TemplateError> {
-        match self {
-            Self::Literal(value) => Ok(Some(value.clone())),
-            Self::Expression(expression) => {
-                let value = expression.eval(context.clone()).map_err(|error| fail(place, &error.to_string()))?;
-                if value.is_undefined() {
-                    return Ok(None);
-                }
-                serde_json::to_value(&value).map(Some).map_err(|error| fail(place, &error.to_string()))
-            }
-            Self::Text { engine, source } => engine
-                .render_str(source, context.clone())
-                .map(|text| Some(Value::String(text)))
-                .map_err(|error| fail(place, &error.to_string())),
-            Self::Array(nodes) => {
+/// A document being filled in. After a failure `place` is where it was.
+struct Filling {
+    context: Jinja,
+    /// How many bytes expressions may still make.
+    left: Option<usize>,
+    place: String,
+}
+
+impl Filling {
+    fn node(&mut self, node: &Node) -> Result<Option<Value>, String> {
+        match node {
+            Node::Literal(value) => Ok(Some(value.clone())),
+            Node::Expression(expression) => self.value(expression),
+            Node::Text(parts) => self.text(parts).map(|text| Some(Value::String(text))),
+            Node::Array(nodes) => {
                 let mut items = Vec::with_capacity(nodes.len());
                 for (index, node) in nodes.iter().enumerate() {
-                    items.extend(within(place, &index.to_string(), |place| node.render(context, place))?);
+                    items.extend(self.within(&index.to_string(), node)?);
                 }
                 Ok((nodes.is_empty() || !items.is_empty()).then_some(Value::Array(items)))
             }
-            Self::Object(nodes) => {
+            Node::Object(nodes) => {
                 let mut fields = Map::with_capacity(nodes.len());
                 for (key, node) in nodes {
-                    if let Some(value) = within(place, key, |place| node.render(context, place))? {
+                    if let Some(value) = self.within(key, node)? {
                         fields.insert(key.clone(), value);
                     }
                 }
@@ -164,13 +207,56 @@ impl Node {
         }
     }
 
+    fn within(&mut self, segment: &str, node: &Node) -> Result<Option<Value>, String> {
+        let length = self.place.len();
+        self.place.push('/');
+        self.place.push_str(segment);
+        let value = self.node(node)?;
+        self.place.truncate(length);
+        Ok(value)
+    }
+
+    fn value(&mut self, expression: &Expression<'_, '_>) -> Result<Option<Value>, String> {
+        let value = self.eval(expression)?;
+        if value.is_undefined() {
+            return Ok(None);
+        }
+        // A list may hold one large value many times, so its size is known only once it is written.
+        if let Some(left) = self.left {
+            let mut out = Bounded::new(left);
+            serde_json::to_writer(&mut out, &value).map_err(|_| TOO_LARGE)?;
+            self.left = Some(out.left());
+        }
+        serde_json::to_value(&value).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn text(&mut self, parts: &[Part]) -> Result<String, String> {
+        let mut out = Bounded::new(self.left.unwrap_or(usize::MAX));
+        for part in parts {
+            let written = match part {
+                Part::Literal(text) => out.write_str(text),
+                Part::Expression(expression) => write!(out, "{}", self.eval(expression)?),
+            };
+            written.map_err(|_| TOO_LARGE)?;
+        }
+        self.left = self.left.map(|_| out.left());
+        Ok(out.into_text())
+    }
+
+    fn eval(&self, expression: &Expression<'_, '_>) -> Result<Jinja, String> {
+        expression.eval(self.context.clone()).map_err(|error| error.to_string())
+    }
+}
+
+impl Node {
     fn variables(&self, names: &mut Vec<String>) {
         match self {
             Self::Literal(_) => {}
             Self::Expression(expression) => names.extend(expression.undeclared_variables(false)),
-            Self::Text { engine, source } => {
-                names.extend(engine.template_from_str(source).map(|template| template.undeclared_variables(false)).unwrap_or_default());
-            }
+            Self::Text(parts) => names.extend(parts.iter().flat_map(|part| match part {
+                Part::Expression(expression) => expression.undeclared_variables(false),
+                Part::Literal(_) => Default::default(),
+            })),
             Self::Array(nodes) => nodes.iter().for_each(|node| node.variables(names)),
             Self::Object(nodes) => nodes.iter().for_each(|(_, node)| node.variables(names)),
         }
@@ -222,9 +308,36 @@ mod tests {
     fn errors_name_the_place() {
         let error = ENGINE.compile(&json!({"a": [1, "{{ x +"]})).map(|_| ()).unwrap_err();
         assert_eq!(error.place, "/a/1");
-        let endless = json!({"a": "{% for i in range(10000) %}{% for j in range(10000) %}x{% endfor %}{% endfor %}"});
-        let error = ENGINE.compile(&endless).unwrap().render(&json!({})).unwrap_err();
-        assert_eq!(error.place, "/a");
+        let error = ENGINE.compile(&json!({"a": [1, "{{ 'x' | base64 | int }}"]})).unwrap().render(&json!({})).unwrap_err();
+        assert_eq!(error.place, "/a/1");
+    }
+
+    #[test]
+    fn little_cannot_become_much() {
+        let large = json!({"x": "\"".repeat(1 << 20), "n": 3});
+        for text in [
+            "{{ 'x' | indent(1000000000000000) }}".to_owned(),
+            "{{ 'x' * 100000000 }}".to_owned(),
+            "{{ range(100000) }}".to_owned(),
+            "{{ '%1000000000d' | format(1) }}".to_owned(),
+            "{% for i in [1] %}{% endfor %}".to_owned(),
+            format!("{{{{ x{} }}}}", " ~ x".repeat(40)),
+            format!("{{{{ x{} }}}}", " + x".repeat(10)),
+            format!("{{{{ x{} }}}}", " | tojson".repeat(20)),
+            format!("{{{{ x{} }}}}", " | base64".repeat(20)),
+            format!("{{{{ [{}x] }}}}", "x, ".repeat(100)),
+            format!("{{{{ [{}x] | join(x) }}}}", "x, ".repeat(100)),
+            "{{ x | replace('\"', x) }}".to_owned(),
+            "{{ x }}".repeat(100),
+        ] {
+            let rendered = ENGINE.compile(&json!([text])).and_then(|template| template.render(&large));
+            assert!(rendered.is_err(), "{text}");
+        }
+        let many = json!(vec!["{{ x }}"; 100]);
+        assert!(ENGINE.compile(&many).unwrap().render(&large).is_err());
+        let fine =
+            json!(["{{ n + 1 }}", "{{ 'a * b' }}", "{{ [n, 'b'] | join('-') }}", "{{ 'aXa' | replace('X', '+') }}", "{{ n is defined }}"]);
+        assert_eq!(render(&fine, &large), Some(json!([4, "a * b", "3-b", "a+a", true])));
     }
 
     #[test]

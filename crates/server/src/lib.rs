@@ -64,6 +64,13 @@ pub struct Options {
     pub web_origin: Option<String>,
 }
 
+impl Options {
+    /// A little less than the whole request has, so that a run that is too long can still be answered as one.
+    pub(crate) fn run_limit(&self) -> Duration {
+        self.request_timeout.saturating_sub(Duration::from_secs(1)).max(self.request_timeout / 2)
+    }
+}
+
 impl App {
     pub fn new(parts: Parts) -> Self {
         Self(Arc::new(parts))

@@ -129,12 +129,10 @@ impl Audit {
         Self(sender)
     }
 
-    /// Hands a call to the writer; when it cannot keep up, calls wait here.
-    pub(crate) async fn record(&self, record: CallRecord) {
-        let id = record.id;
-        if self.0.send(Entry::Record(Box::new(record))).await.is_err() {
-            tracing::error!(call = %id, "a call could not be recorded: the writer is gone");
-        }
+    /// A place for one row; when the writer cannot keep up, calls wait here.
+    pub(crate) async fn place(&self) -> Option<Place<'_>> {
+        let place = self.0.reserve().await.inspect_err(|_| tracing::error!("a call could not be recorded: the writer is gone"));
+        place.ok().map(Place)
     }
 
     /// Hands a call to the writer without waiting, for calls that are dropped in the middle.
@@ -151,6 +149,15 @@ impl Audit {
         if self.0.send(Entry::Barrier(done)).await.is_ok() {
             let _ = written.await;
         }
+    }
+}
+
+/// A place in the writer's queue.
+pub(crate) struct Place<'a>(mpsc::Permit<'a, Entry>);
+
+impl Place<'_> {
+    pub(crate) fn record(self, record: CallRecord) {
+        self.0.send(Entry::Record(Box::new(record)));
     }
 }
 

@@ -7,6 +7,7 @@ use catalog::{Action, Integration};
 use connections::{Connection, Usable};
 use egress::EgressError;
 use kernel::call_ref::CallRefError;
+use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Violation;
 use kernel::{CallId, CallRef, ConnectionId, Scope, Timestamp};
 use serde_json::{Map, Value};
@@ -14,6 +15,7 @@ use tracing::Instrument;
 use workflows::{InvokeRequest, References};
 
 use crate::idempotency::Seen;
+use crate::ops;
 use crate::permission::{Permission, ToolFacts};
 use crate::policy::Unsaid;
 use crate::{Audit, CallError, CallRecord, Invocation, Outcome, RunError, ToolResult, Tools};
@@ -33,10 +35,10 @@ pub struct CallRequest {
     pub permission: Option<Permission>,
     /// How many workflows called each other to get here.
     pub depth: u32,
-    /// How long a workflow may take; a minute if nothing is said.
-    pub limit: Option<Duration>,
     /// Whether the caller is itself a test run.
     pub in_test: bool,
+    /// How long a workflow may take; a minute if nothing is said.
+    pub limit: Option<Duration>,
 }
 
 /// A call that came to a result.
@@ -56,8 +58,8 @@ pub(crate) struct Call {
     pub(crate) arguments: Map<String, Value>,
     pub(crate) permission: Option<Permission>,
     pub(crate) depth: u32,
-    pub(crate) limit: Option<Duration>,
     pub(crate) in_test: bool,
+    pub(crate) limit: Option<Duration>,
     pub(crate) idempotency_key: Option<String>,
 }
 
@@ -89,9 +91,13 @@ impl Recording {
             Ok(CallReply { result: ToolResult { error, .. }, .. }) => (Outcome::Error, error.clone()),
             Err(error) => (Outcome::Failed, Some(error.to_string())),
         };
-        if let Some(record) = self.record.take() {
-            let record = CallRecord { outcome, message, connection, duration: self.started.elapsed(), ..record };
-            self.audit.record(record).await;
+        if let Some(record) = &mut self.record {
+            *record = CallRecord { outcome, message, connection, duration: self.started.elapsed(), ..record.clone() };
+        }
+        // Whoever drops this while the writer is busy leaves the row to the drop.
+        let place = self.audit.place().await;
+        if let (Some(record), Some(place)) = (self.record.take(), place) {
+            place.record(record);
         }
     }
 }
@@ -110,7 +116,7 @@ impl Tools {
     pub async fn call(&self, scope: Scope, request: CallRequest) -> Result<CallReply, CallError> {
         let target = request.name.parse::<CallRef>();
         let tools = self.clone();
-        if matches!(target, Ok(CallRef::Variant { .. } | CallRef::Environment { .. })) {
+        if target.as_ref().is_ok_and(runs_a_workflow) {
             return Box::pin(tools.recorded(scope, target, request)).await;
         }
         let work = async move { tools.recorded(scope, target, request).await };
@@ -155,6 +161,7 @@ impl Tools {
             },
         };
         let result = self.dispatch(call, used).await;
+        let result = result.map(readable);
         let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: call.is_gateway() });
         if let Some(reservation) = reservation
             && !reply.as_ref().is_err_and(CallError::is_uncertain)
@@ -193,6 +200,7 @@ impl Tools {
             references,
             inputs: Value::Object(call.arguments.clone()),
             depth: call.depth,
+            is_test: call.in_test,
             limit: call.limit,
             idempotency_key: call.idempotency_key.clone(),
             ..InvokeRequest::default()
@@ -241,16 +249,30 @@ impl Call {
 }
 
 pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<Call, CallError> {
-    let CallRequest { arguments, idempotency_key, permission, depth, limit, in_test, .. } = request;
-    Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, limit, in_test, idempotency_key })
+    let CallRequest { arguments, idempotency_key, permission, depth, in_test, limit, .. } = request;
+    Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, in_test, limit, idempotency_key })
+}
+
+/// Whether the call is a run, which ends with its caller.
+fn runs_a_workflow(target: &CallRef) -> bool {
+    match target {
+        CallRef::Variant { .. } | CallRef::Environment { .. } => true,
+        CallRef::Reserved { op } => {
+            ops::find(op).is_some_and(|op| matches!(op.target, ops::Target::Handler { handler: ops::Handler::TestRun }))
+        }
+        CallRef::Gateway { .. } => false,
+    }
 }
 
 /// Arguments are an object, or a string that holds one. Nothing else runs.
 fn read_arguments(arguments: Value) -> Result<Map<String, Value>, CallError> {
+    if depth_exceeds(&arguments, MAX_DEPTH) {
+        return Err(CallError::Arguments(format!("Invalid arguments: they are nested more than {MAX_DEPTH} deep.")));
+    }
     match arguments {
         Value::Object(map) => Ok(map),
         Value::String(text) => match serde_json::from_str(&text) {
-            Ok(Value::Object(map)) => Ok(map),
+            Ok(value @ Value::Object(_)) => read_arguments(value),
             Ok(_) => Err(CallError::invalid(&"the string holds JSON, but not an object.")),
             Err(error) => Err(CallError::invalid(&format_args!("the string is not JSON ({error})."))),
         },
@@ -262,6 +284,14 @@ fn check(action: &Action, arguments: &Map<String, Value>) -> Result<(), CallErro
     // The checker takes a value; moving the map in and out would cost more than one clone of a small object.
     let checked = action.check(&Value::Object(arguments.clone()));
     checked.map_err(|violations| CallError::invalid(&Violation::join(&violations)))
+}
+
+/// A result that can be stored and read again.
+fn readable(result: ToolResult) -> ToolResult {
+    if !depth_exceeds(&result.data, MAX_DEPTH) {
+        return result;
+    }
+    ToolResult { data: Value::Null, error: Some(format!("The result is nested more than {MAX_DEPTH} deep.")) }
 }
 
 fn explain(integration: &Integration, error: RunError) -> CallError {

@@ -1,6 +1,8 @@
 //! Platform ops for callers without a runner: the arguments are checked, bound to the run and permitted here, and the request they stand
 //! for goes to our own routes with the caller's own key.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use kernel::schema::{Schema, Violation};
@@ -29,6 +31,8 @@ pub struct OpRequest {
     /// The caller's own word; it can only be stricter than the project's.
     pub permission: Option<Permission>,
     pub in_test: bool,
+    /// How long a run may take.
+    pub limit: Option<Duration>,
 }
 
 impl Tools {
@@ -59,13 +63,15 @@ impl Tools {
         self.permit(scope, &facts, &whole, request.permission, Unsaid::AskBeforeWrites).await?;
         match work {
             Prepared::Request(assembled) => Ok(read(routes.send(assembled).await)),
-            Prepared::Call(call) => self.call_permitted(scope, call, request.in_test).await,
+            Prepared::Call(call) => {
+                self.call_permitted(scope, CallRequest { in_test: request.in_test, limit: request.limit, ..call }).await
+            }
         }
     }
 
-    async fn call_permitted(&self, scope: Scope, request: CallRequest, in_test: bool) -> Result<ToolResult, CallError> {
+    async fn call_permitted(&self, scope: Scope, request: CallRequest) -> Result<ToolResult, CallError> {
         let target: CallRef = request.name.parse()?;
-        let call = crate::call::read(scope, Ok(target), CallRequest { in_test, ..request })?;
+        let call = crate::call::read(scope, Ok(target), request)?;
         let CallRef::Reserved { op } = &call.target else { return Err(CallError::UnknownReserved(call.target.to_string())) };
         self.reserved_permitted(&call, op).await
     }

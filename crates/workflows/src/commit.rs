@@ -67,8 +67,9 @@ pub(crate) struct Next<'a> {
 }
 
 impl Variant {
-    pub(crate) fn next(&self, head: Option<&Revision>) -> Next<'_> {
-        Next { variant: self, version: head.map_or(0, |head| head.version + 1), message: None }
+    /// The place after the highest version there is.
+    pub(crate) fn next(&self, highest: Option<i64>) -> Next<'_> {
+        Next { variant: self, version: highest.map_or(0, |version| version + 1), message: None }
     }
 }
 
@@ -86,11 +87,12 @@ impl Workflows {
         if variant.archived_at.is_some() || artifact.archived_at.is_some() {
             return Err(WorkflowError::BadRequest(format!("'{}' is archived. Unarchive it before committing to it.", artifact.slug)));
         }
-        if artifact.is_guarded {
+        let mut tx = self.0.db.begin().await?;
+        let rows::Head { revision: head, version: highest, is_guarded } =
+            rows::head_for_commit(&mut tx, &variant, self.0.clock.now()).await?;
+        if is_guarded {
             return Err(WorkflowError::Guarded(artifact.slug));
         }
-        let mut tx = self.0.db.begin().await?;
-        let head = rows::head_for_commit(&mut tx, scope.project, variant.id, self.0.clock.now()).await?;
         if let Some(base) = new.base
             && head.as_ref().is_none_or(|head| head.id.uuid() != base)
         {
@@ -112,10 +114,10 @@ impl Workflows {
             }
             data::check(family, data)?;
         }
-        match head.as_ref() {
-            Some(head) if data.is_some() && data == current => Ok(Committed { revision: head.clone(), changed: false }),
-            head => {
-                let next = variant.next(head).message(new.message);
+        match head {
+            Some(head) if data.is_some() && data == current => Ok(Committed { revision: head, changed: false }),
+            _ => {
+                let next = variant.next(highest).message(new.message);
                 let revision = self.insert_revision(&mut tx, scope, family, next, data).await?;
                 tx.commit().await?;
                 Ok(Committed { revision, changed: true })

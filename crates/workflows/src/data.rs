@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
+use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Schema;
 use serde_json::{Map, Value};
 
@@ -56,6 +58,9 @@ pub(crate) fn input_schema(data: &Value) -> Option<&Value> {
 /// Checks data before it is committed.
 pub(crate) fn check(family: Family, data: &Value) -> Result<(), WorkflowError> {
     let Value::Object(fields) = data else { return Err(WorkflowError::Invalid("`data` must be an object".to_owned())) };
+    if depth_exceeds(data, MAX_DEPTH) {
+        return Err(WorkflowError::Invalid(format!("`data` is nested more than {MAX_DEPTH} deep")));
+    }
     match family {
         Family::Workflow => check_workflow(data, fields),
         Family::Environment => check_environment(fields),
@@ -116,8 +121,12 @@ fn check_shapes(fields: &Map<String, Value>) -> Result<(), String> {
             return Err(format!("`data.{name}` must be an object"));
         }
     }
-    if fields.get("headers").and_then(Value::as_object).is_some_and(|headers| headers.values().any(|value| !value.is_string())) {
-        return Err("`data.headers` must hold texts".to_owned());
+    for (name, value) in fields.get("headers").and_then(Value::as_object).into_iter().flatten().filter(|(_, value)| !contains_embed(value))
+    {
+        let text = value.as_str().ok_or("`data.headers` must hold texts")?;
+        if name.parse::<HeaderName>().is_err() || HeaderValue::from_str(text).is_err() {
+            return Err(format!("`data.headers.{name}` cannot be sent as a header"));
+        }
     }
     if !absent("timeout_ms") && fields["timeout_ms"].as_u64().is_none_or(|limit| limit == 0) {
         return Err("`data.timeout_ms` must be a positive number of milliseconds".to_owned());
@@ -147,6 +156,10 @@ mod tests {
 
     use super::*;
 
+    fn nested(depth: usize) -> Value {
+        (0..depth).fold(json!({}), |inner, _| json!({"a": inner}))
+    }
+
     #[test]
     fn data_is_closed_and_checked() {
         for (data, part) in [
@@ -162,6 +175,9 @@ mod tests {
             (json!({"steps": []}), "1 to 50 steps"),
             (json!({"kind": "steps"}), "1 to 50 steps"),
             (json!({"headers": {"a": 1}}), "`data.headers`"),
+            (json!({"headers": {"a b": "1"}}), "`data.headers.a b`"),
+            (json!({"headers": {"a": "1\n"}}), "`data.headers.a`"),
+            (json!({"parameters": nested(100)}), "100 deep"),
             (json!({"timeout_ms": 0}), "`data.timeout_ms`"),
             (json!({"script": {}}), "`data.script`"),
             (json!({"@ag.embed": {"@ag.references": {"workflow": {"slug": "x"}}}}), "`data.@ag.embed` is not known"),

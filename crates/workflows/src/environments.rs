@@ -2,7 +2,7 @@
 
 use kernel::{ArtifactId, ProjectId, RevisionId, Scope, VariantId};
 use serde_json::Map;
-use store::args;
+use store::{StoreError, Tx, args};
 
 use crate::{
     Artifact, Change, Committed, Delta, Family, NewRevision, References, Revision, Variant, WorkflowError, Workflows, deployment_key,
@@ -35,17 +35,23 @@ impl Workflows {
         if self.0.db.optional(sql, args![project]).await?.is_some() {
             return Ok(());
         }
-        for slug in DEFAULT_ENVIRONMENTS {
-            match self.insert_default(project, slug).await {
-                // Somebody else was here a moment earlier.
-                Ok(()) | Err(WorkflowError::Store(store::StoreError::Conflict)) => {}
-                Err(error) => return Err(error),
-            }
+        match self.insert_defaults(project).await {
+            // Somebody else was here a moment earlier.
+            Err(StoreError::Conflict) => Ok(()),
+            other => Ok(other?),
         }
-        Ok(())
     }
 
-    async fn insert_default(&self, project: ProjectId, slug: &str) -> Result<(), WorkflowError> {
+    /// All of them or none: a project that has one is not given the others later.
+    async fn insert_defaults(&self, project: ProjectId) -> Result<(), StoreError> {
+        let mut tx = self.0.db.begin().await?;
+        for slug in DEFAULT_ENVIRONMENTS {
+            self.insert_default(&mut tx, project, slug).await?;
+        }
+        tx.commit().await
+    }
+
+    async fn insert_default(&self, tx: &mut Tx, project: ProjectId, slug: &str) -> Result<(), StoreError> {
         let now = self.0.clock.now();
         let artifact = Artifact {
             id: ArtifactId::new(),
@@ -87,11 +93,9 @@ impl Workflows {
             archived_at: None,
             created_by: None,
         };
-        let mut tx = self.0.db.begin().await?;
-        rows::insert_artifact(&mut tx, Family::Environment, &artifact).await?;
-        rows::insert_variant(&mut tx, Family::Environment, &variant).await?;
-        rows::insert_revision(&mut tx, Family::Environment, &revision).await?;
-        Ok(tx.commit().await?)
+        rows::insert_artifact(tx, Family::Environment, &artifact).await?;
+        rows::insert_variant(tx, Family::Environment, &variant).await?;
+        rows::insert_revision(tx, Family::Environment, &revision).await
     }
 
     /// Deploys a revision: from now on the environment's key leads to exactly this one.

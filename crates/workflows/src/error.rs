@@ -25,7 +25,7 @@ pub enum WorkflowError {
     BadRequest(String),
     #[error("The variant has moved on: its newest revision is {head}. Read it, apply your change to it and commit again.")]
     Moved { head: String },
-    #[error("'{0}' is guarded. Unguard it before deploying to it.")]
+    #[error("'{0}' is guarded. Unguard it before changing it.")]
     Guarded(String),
     #[error("'{slug}' is not deployed to '{environment}'.")]
     NotDeployed { slug: String, environment: String },

@@ -26,6 +26,27 @@ impl Retrieved {
         })
     }
 
+    /// What is named beside an environment must be what is deployed there; a pin is never quietly something else.
+    fn agrees(&self, levels: &Levels) -> Result<(), WorkflowError> {
+        let named = [
+            (&levels.artifact, self.artifact.id.uuid(), &self.artifact.slug),
+            (&levels.variant, self.variant.id.uuid(), &self.variant.slug),
+            (&levels.revision, self.revision.id.uuid(), &self.revision.slug),
+        ];
+        let differs = named.into_iter().any(|(reference, id, slug)| {
+            let Some(reference) = reference else { return false };
+            reference.id.is_some_and(|given| given != id) || reference.slug.as_ref().is_some_and(|given| given != slug)
+        });
+        if differs || version_of(levels)?.is_some_and(|version| version != self.revision.version) {
+            let version = self.revision.version;
+            return Err(WorkflowError::BadRequest(format!(
+                "The references name something else than what is deployed: version {version} of '{}'.",
+                self.artifact.slug
+            )));
+        }
+        Ok(())
+    }
+
     /// The JSON Schema of the inputs, where the author gave one.
     pub fn input_schema(&self) -> Option<&Value> {
         crate::data::input_schema(self.revision.data.as_ref()?)
@@ -45,19 +66,24 @@ impl Workflows {
         }
         self.ensure_environments(scope.project).await?;
         let environment = self.find(scope.project, Family::Environment, &references.environment).await?;
-        let slug = references.workflow.artifact.as_ref().and_then(|workflow| workflow.slug.as_deref());
-        let key = match (key, slug) {
-            (Some(key), _) => key.to_owned(),
-            (None, Some(slug)) => deployment_key(slug),
-            (None, None) => return Err(WorkflowError::BadRequest("Name a workflow's slug or a key beside the environment.".to_owned())),
+        let slug = match &references.workflow.artifact {
+            Some(Reference { slug: Some(slug), .. }) => Some(slug.clone()),
+            _ if key.is_some() => None,
+            _ if references.workflow == Levels::default() => {
+                return Err(WorkflowError::BadRequest("Name a workflow or a key beside the environment.".to_owned()));
+            }
+            _ => Some(self.find(scope.project, Family::Workflow, &references.workflow).await?.artifact.slug),
         };
+        let key = key.map_or_else(|| deployment_key(slug.as_deref().unwrap_or_default()), str::to_owned);
         let deployed = environment.revision.data.as_ref().and_then(|data| data.get("references")?.get(&key)?.as_object());
         let deployed = deployed.ok_or_else(|| WorkflowError::NotDeployed {
-            slug: slug.unwrap_or(&key).to_owned(),
+            slug: slug.clone().unwrap_or_else(|| key.clone()),
             environment: environment.artifact.slug.clone(),
         })?;
         let deployed = References::read(deployed)?;
-        Ok(Retrieved { key: Some(key), ..self.find(scope.project, Family::Workflow, &deployed.workflow).await? })
+        let found = self.find(scope.project, Family::Workflow, &deployed.workflow).await?;
+        found.agrees(&references.workflow)?;
+        Ok(Retrieved { key: Some(key), ..found })
     }
 
     /// The environment's revision that the references name.

@@ -37,7 +37,7 @@ impl Workflows {
         let variant = self.insert_variant(&mut tx, scope, family, variant).await?;
         let mut revision = self.insert_revision(&mut tx, scope, family, variant.next(None), None).await?;
         if data.is_some() {
-            revision = self.insert_revision(&mut tx, scope, family, variant.next(Some(&revision)), data).await?;
+            revision = self.insert_revision(&mut tx, scope, family, variant.next(Some(revision.version)), data).await?;
         }
         tx.commit().await?;
         Ok((artifact, variant, revision))
@@ -138,33 +138,36 @@ impl Workflows {
     /// Changes the words of an artifact; what is left out stays as it is.
     pub async fn edit(&self, scope: Scope, family: Family, id: ArtifactId, edit: Edit) -> Result<Artifact, WorkflowError> {
         check_name(edit.name.as_deref())?;
-        let mut artifact = self.artifact(scope, family, id).await?;
-        artifact.name = edit.name.or(artifact.name);
-        artifact.description = edit.description.or(artifact.description);
-        artifact.flags = edit.flags.or(artifact.flags);
-        artifact.tags = edit.tags.or(artifact.tags);
-        artifact.meta = edit.meta.or(artifact.meta);
-        let changed = rows::update_artifact(&self.0.db, &artifact, family, self.0.clock.now()).await?;
+        let changed = rows::update_artifact(&self.0.db, scope.project, family, id, &edit, self.0.clock.now()).await?;
         changed.ok_or_else(|| WorkflowError::missing(family, ""))
     }
 
     /// Archived things are not listed, run or deployed; they come back as they were.
     pub async fn archive_artifact(&self, scope: Scope, family: Family, id: ArtifactId, archived: bool) -> Result<Artifact, WorkflowError> {
+        self.unguarded(scope, family, id).await?;
         let at = archived.then(|| self.0.clock.now());
         let changed = rows::archive_artifact(&self.0.db, scope.project, family, id, at).await?;
         changed.ok_or_else(|| WorkflowError::missing(family, ""))
     }
 
     pub async fn archive_variant(&self, scope: Scope, family: Family, id: VariantId, archived: bool) -> Result<Variant, WorkflowError> {
+        self.unguarded(scope, family, self.variant(scope, family, id).await?.artifact).await?;
         let at = archived.then(|| self.0.clock.now());
         let changed = rows::archive_variant(&self.0.db, scope.project, family, id, at).await?;
         changed.ok_or_else(|| WorkflowError::missing(family, " variant"))
     }
 
     pub async fn archive_revision(&self, scope: Scope, family: Family, id: RevisionId, archived: bool) -> Result<Revision, WorkflowError> {
+        self.unguarded(scope, family, self.revision(scope, family, id).await?.artifact).await?;
         let at = archived.then(|| self.0.clock.now());
         let changed = rows::archive_revision(&self.0.db, scope.project, family, id, at).await?;
         changed.ok_or_else(|| WorkflowError::missing(family, " revision"))
+    }
+
+    /// What is archived is passed over, so archiving a part of an environment deploys something else.
+    async fn unguarded(&self, scope: Scope, family: Family, id: ArtifactId) -> Result<(), WorkflowError> {
+        let artifact = self.artifact(scope, family, id).await?;
+        if artifact.is_guarded { Err(WorkflowError::Guarded(artifact.slug)) } else { Ok(()) }
     }
 
     pub async fn query_artifacts(&self, scope: Scope, family: Family, query: &Query) -> Result<Vec<Artifact>, WorkflowError> {

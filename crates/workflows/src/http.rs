@@ -52,6 +52,7 @@ impl Workflows {
         match self.0.egress.send(request).await {
             Err(EgressError::Timeout { .. }) => Ending::failed(504, "The workflow's service did not answer in time."),
             Err(error) => Ending::failed(424, format!("The workflow's service could not be reached: {error}")),
+            Ok(response) if response.truncated => Ending::failed(424, "The workflow's service answered with more than can be read."),
             Ok(response) => read_reply(response.status.as_u16(), &response.body),
         }
     }

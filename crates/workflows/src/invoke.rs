@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds};
 use kernel::schema::{Schema, Violation};
 use kernel::{RunId, Scope};
 use serde_json::{Map, Value};
@@ -78,31 +79,40 @@ struct Recorder {
     workflows: Workflows,
     run: Option<Run>,
     started: Instant,
+    /// Whether the run says already how it ended.
+    is_over: bool,
 }
 
 impl Recorder {
-    async fn finish(mut self, ending: &Ending) -> Result<(), WorkflowError> {
-        if let Some(mut run) = self.run.take() {
+    /// Writes the run as it ended; what cannot be written is logged, since the run has happened all the same. A caller that goes away
+    /// while it is being written leaves it to the drop.
+    async fn finish(mut self, ending: &Ending) {
+        if let Some(run) = &mut self.run {
             run.code = ending.code;
             run.message = Some(ending.message.clone());
             run.outputs.clone_from(&ending.outputs);
             run.duration = self.started.elapsed();
-            self.workflows.record(&run).await?;
+            self.is_over = true;
+            write(&self.workflows, run).await;
         }
-        Ok(())
+        self.run = None;
+    }
+}
+
+async fn write(workflows: &Workflows, run: &Run) {
+    if let Err(error) = workflows.record(run).await {
+        tracing::error!(run = %run.id, %error, "a run could not be recorded");
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
         let (Some(mut run), Ok(runtime)) = (self.run.take(), tokio::runtime::Handle::try_current()) else { return };
-        run.duration = self.started.elapsed();
+        if !self.is_over {
+            run.duration = self.started.elapsed();
+        }
         let workflows = self.workflows.clone();
-        runtime.spawn(async move {
-            if let Err(error) = workflows.record(&run).await {
-                tracing::error!(run = %run.id, %error, "a cancelled run could not be recorded");
-            }
-        });
+        runtime.spawn(async move { write(&workflows, &run).await });
     }
 }
 
@@ -125,9 +135,9 @@ impl Workflows {
             created_at: self.0.clock.now(),
         };
         let id = run.id;
-        let recorder = Recorder { workflows: self.clone(), run: Some(run), started: Instant::now() };
+        let recorder = Recorder { workflows: self.clone(), run: Some(run), started: Instant::now(), is_over: false };
         let ending = self.run_revision(scope, &found, &request, id).await;
-        recorder.finish(&ending).await?;
+        recorder.finish(&ending).await;
         Ok(InvokeReply { run: id, code: ending.code, message: ending.message, outputs: ending.outputs, references: found.references() })
     }
 
@@ -161,7 +171,11 @@ impl Workflows {
             }
         };
         let late = |_| Ending::failed(504, format!("The run took longer than {} ms.", limit.as_millis()));
-        tokio::time::timeout(limit, work).await.unwrap_or_else(late)
+        let ending = tokio::time::timeout(limit, work).await.unwrap_or_else(late);
+        if ending.outputs.as_ref().is_some_and(|outputs| depth_exceeds(outputs, MAX_NESTING)) {
+            return Ending::failed(424, format!("The outputs are nested more than {MAX_NESTING} deep."));
+        }
+        ending
     }
 
     async fn run_steps(&self, scope: Scope, data: &Value, request: &InvokeRequest) -> Ending {
@@ -175,6 +189,7 @@ impl Workflows {
             scope,
             inputs: &request.inputs,
             depth: request.depth + 1,
+            in_test: request.is_test,
             idempotency_key: request.idempotency_key.as_deref(),
         };
         match steps.run(&frame).await {

@@ -64,8 +64,13 @@ fn read(row: &Row) -> Result<Run, StoreError> {
 }
 
 impl Workflows {
+    /// Writes a run, once: a caller that goes away may make a second try of it.
     pub(crate) async fn record(&self, run: &Run) -> Result<(), StoreError> {
-        let sql = concat!("insert into workflow_runs (", columns!(), ") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)");
+        let sql = concat!(
+            "insert into workflow_runs (",
+            columns!(),
+            ") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing"
+        );
         let micros = i64::try_from(run.duration.as_micros()).unwrap_or(i64::MAX);
         let message = run.message.as_ref().map(|text| text.replace('\0', ""));
         let args = args![

@@ -4,12 +4,17 @@ use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
 use kernel::Scope;
+use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::template::{Engine, Template};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 const MAX_STEPS: usize = 50;
+const MAX_NAME: usize = 64;
+/// As long as an Idempotency-Key may be.
+const MAX_KEY: usize = 255;
 
 /// One call of a step.
 #[derive(Clone, Debug)]
@@ -20,6 +25,8 @@ pub struct StepCall {
     pub arguments: Map<String, Value>,
     /// How many workflows called each other to get here.
     pub depth: u32,
+    /// Whether this is part of a test run.
+    pub in_test: bool,
     /// The same for every try of the same run.
     pub idempotency_key: Option<String>,
 }
@@ -37,6 +44,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) scope: Scope,
     pub(crate) inputs: &'a Value,
     pub(crate) depth: u32,
+    pub(crate) in_test: bool,
     pub(crate) idempotency_key: Option<&'a str>,
 }
 
@@ -89,9 +97,10 @@ impl Steps {
         let mut steps: Vec<Step> = Vec::with_capacity(specs.len());
         for (index, spec) in specs.into_iter().enumerate() {
             let at = |error: &dyn std::fmt::Display| format!("`data.steps.{index}`: {error}");
-            let word = !spec.name.is_empty() && spec.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let word =
+                (1..=MAX_NAME).contains(&spec.name.len()) && spec.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
             if !word || steps.iter().any(|known| known.name == spec.name) {
-                return Err(at(&format!("name `{}` must be a word of its own", spec.name)));
+                return Err(at(&format!("name `{}` must be a word of its own, of at most {MAX_NAME} letters", spec.name)));
             }
             spec.call.parse::<kernel::CallRef>().map_err(|error| at(&error))?;
             let arguments = if spec.arguments.is_null() { json!({}) } else { spec.arguments };
@@ -141,6 +150,9 @@ impl Step {
             return Ok(Outcome::Skipped);
         }
         let arguments = match self.arguments.render(context).map_err(|error| error.to_string())? {
+            Some(arguments) if depth_exceeds(&arguments, MAX_DEPTH) => {
+                return Err(format!("the arguments are nested more than {MAX_DEPTH} deep"));
+            }
             Some(Value::Object(arguments)) => arguments,
             None => Map::new(),
             Some(_) => return Err("the arguments are not an object".to_owned()),
@@ -150,7 +162,8 @@ impl Step {
             name: self.call.clone(),
             arguments,
             depth: frame.depth,
-            idempotency_key: frame.idempotency_key.map(|key| format!("{key}:{}", self.name)),
+            in_test: frame.in_test,
+            idempotency_key: frame.idempotency_key.map(|key| derived_key(key, &self.name)),
         };
         match frame.caller.call(call).await {
             Ok(result) => Ok(Outcome::Done(result)),
@@ -158,6 +171,15 @@ impl Step {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The key of a step's call: the run's own and the step's name, or a digest of them where that would be too long.
+fn derived_key(run: &str, step: &str) -> String {
+    let key = format!("{run}:{step}");
+    if key.len() <= MAX_KEY {
+        return key;
+    }
+    Sha256::digest(key).iter().fold(String::from("sha256:"), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 /// A condition may be written with or without braces.
@@ -199,7 +221,7 @@ mod tests {
     async fn run(data: Value, inputs: Value) -> (Result<Value, String>, Vec<(String, Option<String>)>) {
         let caller = Echo::default();
         let scope = Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default() };
-        let frame = Frame { caller: &caller, scope, inputs: &inputs, depth: 1, idempotency_key: Some("d1") };
+        let frame = Frame { caller: &caller, scope, inputs: &inputs, depth: 1, in_test: false, idempotency_key: Some("d1") };
         let result = Steps::parse(&data).unwrap().run(&frame).await;
         (result, caller.0.into_inner().unwrap())
     }
@@ -229,10 +251,19 @@ mod tests {
     }
 
     #[test]
+    fn the_keys_of_steps_are_never_too_long() {
+        let long = "k".repeat(MAX_KEY);
+        assert_eq!(derived_key("run", "step"), "run:step");
+        assert!(derived_key(&long, "a").len() <= MAX_KEY);
+        assert_ne!(derived_key(&long, "a"), derived_key(&long, "b"));
+    }
+
+    #[test]
     fn broken_steps_are_told_apart() {
         for (steps, part) in [
             (json!("x"), "`data.steps`"),
             (json!([{"name": "a"}]), "call"),
+            (json!([{"name": "a".repeat(65), "call": "workflow.variant.x"}]), "at most 64 letters"),
             (json!([{"name": "a b", "call": "workflow.variant.x"}]), "must be a word of its own"),
             (json!([{"name": "a", "call": "workflow.variant.x"}, {"name": "a", "call": "workflow.variant.x"}]), "`data.steps.1`"),
             (json!([{"name": "a", "call": "nope"}]), "Invalid tool slug"),

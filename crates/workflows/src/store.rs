@@ -4,7 +4,7 @@ use kernel::{ArtifactId, ProjectId, RevisionId, Timestamp, VariantId};
 use store::{Db, Row, StoreError, Tx, args};
 use uuid::Uuid;
 
-use crate::{Artifact, Family, Query, Revision, Variant};
+use crate::{Artifact, Edit, Family, Query, Revision, Variant};
 
 const DEFAULT_PAGE: i64 = 100;
 const MAX_PAGE: i64 = 1000;
@@ -164,13 +164,10 @@ pub(crate) async fn variant_by(
     db.optional(sql, args![project, family.name(), id, slug]).await?.as_ref().map(variant).transpose()
 }
 
-/// The default variant of an artifact: its oldest.
+/// The default variant of an artifact: its oldest, also when that is archived. A name must not lead to another line of history.
 pub(crate) async fn default_variant(db: &Db, project: ProjectId, artifact: ArtifactId) -> Result<Option<Variant>, StoreError> {
-    let sql = concat!(
-        "select ",
-        variant_columns!(),
-        " from variants where project_id = $1 and artifact_id = $2 and archived_at is null order by created_at, id limit 1"
-    );
+    let sql =
+        concat!("select ", variant_columns!(), " from variants where project_id = $1 and artifact_id = $2 order by created_at, id limit 1");
     db.optional(sql, args![project, artifact]).await?.as_ref().map(variant).transpose()
 }
 
@@ -220,17 +217,33 @@ pub(crate) async fn log(
     db.all(sql, args![project, variant, from, depth]).await?.iter().map(revision).collect()
 }
 
-/// The newest revision, with the variant's row held so that two commits cannot take the same version.
-pub(crate) async fn head_for_commit(
-    tx: &mut Tx,
-    project: ProjectId,
-    variant: VariantId,
-    now: Timestamp,
-) -> Result<Option<Revision>, StoreError> {
-    tx.execute("update variants set updated_at = $3 where project_id = $1 and id = $2", args![project, variant, now]).await?;
-    let sql =
-        concat!("select ", revision_columns!(), " from revisions where project_id = $1 and variant_id = $2 order by version desc limit 1");
-    tx.optional(sql, args![project, variant]).await?.as_ref().map(revision).transpose()
+/// Where a commit begins.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// The newest revision that is not archived.
+    pub(crate) revision: Option<Revision>,
+    /// The highest version there ever was.
+    pub(crate) version: Option<i64>,
+    /// Whether the artifact is guarded.
+    pub(crate) is_guarded: bool,
+}
+
+/// Where a commit begins, with the variant's row held so that two commits cannot take the same version.
+pub(crate) async fn head_for_commit(tx: &mut Tx, variant: &Variant, now: Timestamp) -> Result<Head, StoreError> {
+    let (project, id) = (variant.project, variant.id);
+    tx.execute("update variants set updated_at = $3 where project_id = $1 and id = $2", args![project, id, now]).await?;
+    // Its row is held too, so that nobody guards it before this commit is made.
+    let sql = "update artifacts set updated_at = updated_at where project_id = $1 and id = $2 returning is_guarded";
+    let guarded = tx.optional(sql, args![project, variant.artifact]).await?;
+    let sql = "select version from revisions where project_id = $1 and variant_id = $2 order by version desc limit 1";
+    let version = tx.optional(sql, args![project, id]).await?.map(|row| row.get("version")).transpose()?;
+    let sql = concat!(
+        "select ",
+        revision_columns!(),
+        " from revisions where project_id = $1 and variant_id = $2 and archived_at is null order by version desc limit 1"
+    );
+    let revision = tx.optional(sql, args![project, id]).await?.as_ref().map(revision).transpose()?;
+    Ok(Head { revision, version, is_guarded: guarded.map_or(Ok(false), |row| row.get("is_guarded"))? })
 }
 
 /// A page of artifacts, newest first.
@@ -238,7 +251,7 @@ pub(crate) async fn artifacts(db: &Db, project: ProjectId, family: Family, query
     let sql = concat!(
         "select ",
         artifact_columns!(),
-        " from artifacts where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3 or lower(name) like $3) \
+        " from artifacts where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3 escape '\\' or lower(name) like $3 escape '\\') \
          and ($4 or archived_at is null) and ($5 is null or id < $5) and ($6 is null or slug = $6) order by id desc limit $7"
     );
     let args = args![project, family.name(), pattern(query), query.include_archived, query.next, query.slug.as_deref(), limit(query)];
@@ -249,7 +262,7 @@ pub(crate) async fn variants(db: &Db, project: ProjectId, family: Family, query:
     let sql = concat!(
         "select ",
         variant_columns!(),
-        " from variants where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3 or lower(name) like $3) \
+        " from variants where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3 escape '\\' or lower(name) like $3 escape '\\') \
          and ($4 or archived_at is null) and ($5 is null or artifact_id = $5) and ($6 is null or id < $6) and ($7 is null or slug = $7) order by id desc limit $8"
     );
     let args = args![
@@ -269,7 +282,7 @@ pub(crate) async fn revisions(db: &Db, project: ProjectId, family: Family, query
     let sql = concat!(
         "select ",
         revision_columns!(),
-        " from revisions where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3) and ($4 or archived_at is null) \
+        " from revisions where project_id = $1 and family = $2 and ($3 is null or lower(slug) like $3 escape '\\') and ($4 or archived_at is null) \
          and ($5 is null or artifact_id = $5) and ($6 is null or variant_id = $6) and ($7 is null or id < $7) and ($8 is null or slug = $8) order by id desc limit $9"
     );
     let args = args![
@@ -287,21 +300,29 @@ pub(crate) async fn revisions(db: &Db, project: ProjectId, family: Family, query
 }
 
 /// Changes the words of an artifact; what is not given stays.
-pub(crate) async fn update_artifact(db: &Db, changed: &Artifact, family: Family, now: Timestamp) -> Result<Option<Artifact>, StoreError> {
+pub(crate) async fn update_artifact(
+    db: &Db,
+    project: ProjectId,
+    family: Family,
+    id: ArtifactId,
+    edit: &Edit,
+    now: Timestamp,
+) -> Result<Option<Artifact>, StoreError> {
     let sql = concat!(
-        "update artifacts set name = $4, description = $5, flags = $6, tags = $7, meta = $8, updated_at = $9 \
+        "update artifacts set name = coalesce($4, name), description = coalesce($5, description), flags = coalesce($6, flags), \
+         tags = coalesce($7, tags), meta = coalesce($8, meta), updated_at = $9 \
          where project_id = $1 and family = $2 and id = $3 returning ",
         artifact_columns!()
     );
     let args = args![
-        changed.project,
+        project,
         family.name(),
-        changed.id,
-        changed.name.as_deref(),
-        changed.description.as_deref(),
-        changed.flags.as_ref(),
-        changed.tags.as_ref(),
-        changed.meta.as_ref(),
+        id,
+        edit.name.as_deref(),
+        edit.description.as_deref(),
+        edit.flags.as_ref(),
+        edit.tags.as_ref(),
+        edit.meta.as_ref(),
         now
     ];
     db.returning(sql, args).await?.as_ref().map(artifact).transpose()
@@ -359,7 +380,8 @@ pub(crate) async fn archive_revision(
 }
 
 fn pattern(query: &Query) -> Option<String> {
-    query.text.as_ref().map(|text| format!("%{}%", text.to_lowercase().replace(['%', '_'], "")))
+    let escape = |text: &str| text.to_lowercase().replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
+    query.text.as_ref().map(|text| format!("%{}%", escape(text)))
 }
 
 fn limit(query: &Query) -> i64 {

@@ -7,7 +7,7 @@ use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind};
 
 /// The engine of all manifests.
-pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::with(register));
+pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::trusted(register));
 
 fn register(env: &mut Environment<'static>) {
     env.add_filter("wrap", wrap);

@@ -15,7 +15,6 @@ use super::approvals::ApprovalAnswer;
 use crate::App;
 use crate::edge::auth::RunTools;
 use crate::edge::{ApiError, ApiResult, Payload, Scoped};
-use crate::workflows::invoke::within;
 
 /// Says what kind of run the caller is.
 pub(crate) const RUN_KIND: &str = "x-agenta-run-kind";
@@ -134,8 +133,8 @@ pub(crate) async fn call(
         idempotency_key: idempotency_key(&headers)?,
         permission: read_permission(body.data.permission.as_deref())?,
         depth: 0,
-        limit: Some(within(app.options.request_timeout)),
         in_test: is_test(&headers),
+        limit: Some(app.options.run_limit()),
     };
     let reply = app.tools.call(scope, request).await;
     CallOutcome::of(reply, |reply| answer(reply, body.data.id))

@@ -152,7 +152,8 @@ pub(crate) async fn call(
 ) -> ApiResult<CallOutcome> {
     let permission = read_permission(body.permission.as_deref())?;
     let context = Value::Object(body.context);
-    let request = OpRequest { op, arguments: body.arguments, context, permission, in_test: is_test(&headers) };
+    let request =
+        OpRequest { op, arguments: body.arguments, context, permission, in_test: is_test(&headers), limit: Some(app.options.run_limit()) };
     let reply = app.tools.op(scope, request, &Own { router, headers: &headers }).await;
     CallOutcome::of(reply, |reply| answer(reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string())))
 }

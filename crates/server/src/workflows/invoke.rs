@@ -1,7 +1,5 @@
 //! `POST /workflows/invoke`
 
-use std::time::Duration;
-
 use ::workflows::{InvokeReply, InvokeRequest, References};
 use axum::Json;
 use axum::extract::State;
@@ -134,7 +132,7 @@ pub(crate) async fn invoke(
         inputs: Value::Object(data.inputs.unwrap_or_default()),
         session_id: session_id.clone(),
         idempotency_key: idempotency_key(&headers)?,
-        limit: Some(within(app.options.request_timeout)),
+        limit: Some(app.options.run_limit()),
         ..InvokeRequest::default()
     };
     let reply = app.workflows.invoke(scope, request).await?;
@@ -171,11 +169,6 @@ fn http_status(code: i64) -> StatusCode {
     }
 }
 
-/// A little less than the whole request has, so that a run that is too long can still be answered as one.
-pub(crate) fn within(request: Duration) -> Duration {
-    request.saturating_sub(Duration::from_secs(1)).max(request / 2)
-}
-
 /// What runs in place of the revision's data.
 fn inline(scope: Scope, revision: Option<InvokeRevision>, parameters: Option<Map<String, Value>>) -> ApiResult<Option<Value>> {
     let Some(revision) = revision else {
@@ -185,7 +178,10 @@ fn inline(scope: Scope, revision: Option<InvokeRevision>, parameters: Option<Map
         };
     };
     if !scope.may(Permission::EditWorkflows) {
-        return Err(ApiError::bad_request("`data.revision` is for keys that may edit workflows; leave it out to run what is committed."));
+        return Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "`data.revision` is for keys that may edit workflows; leave it out to run what is committed.",
+        ));
     }
     let mut data = revision.data;
     if let Some(parameters) = parameters {

@@ -4,7 +4,7 @@ mod config;
 mod test_run;
 
 use kernel::schema::{Schema, Violation};
-use kernel::{Permission, Scope, VariantId};
+use kernel::{Permission, VariantId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use workflows::WorkflowError;
@@ -118,20 +118,21 @@ impl Tools {
             let facts = ToolFacts { name: &name, read_only: Some(op.read_only), ..ToolFacts::default() };
             self.permit(call.scope, &facts, &call.arguments, call.permission, Unsaid::Run).await?;
         }
-        match self.work(call.scope, work, &arguments).await {
+        match self.work(call, work, &arguments).await {
             Ok(data) => Ok(ToolResult { data, error: None }),
             Err(Refusal::Agent(error)) => Ok(error.into()),
             Err(Refusal::Call(error)) => Err(error),
         }
     }
 
-    async fn work(&self, scope: Scope, work: Work, arguments: &Map<String, Value>) -> Answer {
+    async fn work(&self, call: &Call, work: Work, arguments: &Map<String, Value>) -> Answer {
+        let scope = call.scope;
         match work {
             Work::Discover => Ok(json!(self.discover(scope, &Discover::from_arguments(arguments)).await?)),
             Work::DiscoverEvents => Ok(json!(self.discover_events(scope, &Discover::from_arguments(arguments)).await?)),
             Work::ReadConfig => self.read_config(scope, arguments).await,
             Work::CommitRevision => self.commit_revision(scope, arguments).await,
-            Work::TestRun => self.test_run(scope, arguments).await,
+            Work::TestRun => self.test_run(call, arguments).await,
         }
     }
 }

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use kernel::Scope;
 use serde_json::{Map, Value, json};
 use workflows::{Delta, Family, InvokeRequest, References};
 
 use super::{AgentError, Answer, Refusal, variant};
 use crate::Tools;
+use crate::call::Call;
 
 const LIMIT: Duration = Duration::from_mins(2);
 
 impl Tools {
-    pub(super) async fn test_run(&self, scope: Scope, arguments: &Map<String, Value>) -> Answer {
+    pub(super) async fn test_run(&self, call: &Call, arguments: &Map<String, Value>) -> Answer {
+        let scope = call.scope;
         let variant = variant(arguments, "target")?;
         let references = References::variant(variant.uuid());
         let head = self.workflows.retrieve(scope, &references, None).await?.revision;
@@ -24,7 +25,8 @@ impl Tools {
             references,
             inputs: arguments["inputs"].clone(),
             data,
-            limit: Some(LIMIT),
+            depth: call.depth,
+            limit: Some(call.limit.map_or(LIMIT, |limit| limit.min(LIMIT))),
             is_test: true,
             ..InvokeRequest::default()
         };

@@ -99,10 +99,51 @@ on_both! {
         let refused = deploy(test, "app", "production", None).await.expect(409);
         assert_eq!(refused["detail"]["conflict"], json!({"code": "environment_guarded", "slug": "production"}));
         deployed(test, "app", "production").await.expect(404);
+        let parts = test.post("/environments/revisions/query", json!({"environment_refs": [{"slug": "production"}]})).await.expect(200);
+        let revision = &parts["environment_revisions"][0];
+        for path in [
+            format!("/environments/{id}"),
+            format!("/environments/variants/{}", revision["environment_variant_id"].as_str().unwrap()),
+            format!("/environments/revisions/{}", revision["id"].as_str().unwrap()),
+        ] {
+            test.post(&format!("{path}/archive"), json!({})).await.expect(409);
+            test.post(&format!("{path}/unarchive"), json!({})).await.expect(409);
+        }
         test.post(&format!("/simple/environments/{id}/unguard"), json!({})).await.expect(200);
         deploy(test, "app", "production", None).await.expect(200);
         test.post(&format!("/environments/{id}/archive"), json!({})).await.expect(200);
         deploy(test, "app", "production", None).await.expect(404);
+    }
+
+    async fn what_stands_beside_an_environment_must_be_deployed_there(test: &Test) {
+        let made = workflow(test, "app").await;
+        let other = workflow(test, "other").await;
+        deploy(test, "app", "staging", None).await.expect(200);
+        let retrieve = |workflow: Value| {
+            let mut body = json!({"environment_ref": {"slug": "staging"}});
+            body.as_object_mut().unwrap().extend(workflow.as_object().unwrap().clone());
+            test.post("/workflows/revisions/retrieve", body)
+        };
+        for fine in [
+            json!({"workflow_ref": {"id": made["id"]}}),
+            json!({"workflow_ref": {"slug": "app", "id": made["id"], "version": "1"}}),
+            json!({"workflow_variant_ref": {"slug": "app"}}),
+            json!({"workflow_ref": {"slug": "app"}, "workflow_revision_ref": {"id": made["revision_id"], "version": "1"}}),
+            json!({"key": "app.revision", "workflow_ref": {"slug": "app"}}),
+        ] {
+            assert_eq!(retrieve(fine.clone()).await.expect(200)["workflow_revision"]["id"], made["revision_id"], "{fine}");
+        }
+        for wrong in [
+            json!({"workflow_ref": {"slug": "app"}, "workflow_revision_ref": {"version": "0"}}),
+            json!({"workflow_ref": {"slug": "app", "version": "0"}}),
+            json!({"workflow_ref": {"slug": "app"}, "workflow_revision_ref": {"id": other["revision_id"]}}),
+            json!({"workflow_ref": {"slug": "app"}, "workflow_variant_ref": {"slug": "other"}}),
+            json!({"workflow_ref": {"slug": "app", "id": other["id"]}}),
+            json!({"key": "app.revision", "workflow_ref": {"slug": "other"}}),
+        ] {
+            retrieve(wrong.clone()).await.expect(400);
+        }
+        retrieve(json!({"workflow_ref": {"id": other["id"]}})).await.expect(404);
     }
 
     async fn a_pin_and_a_deployment_each_run_their_own(test: &Test) {

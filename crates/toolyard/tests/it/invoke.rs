@@ -88,7 +88,7 @@ on_both! {
         let runner = test.key("default", Role::Annotator, None).await;
         test.post_as(&runner, "/workflows/invoke", json!({"references": named, "data": {"inputs": {"a": 1}}})).await.expect(200);
         let inline = json!({"references": named, "data": {"revision": {"data": {"kind": "echo", "schemas": {"inputs": {"required": ["x"]}}}}}});
-        let detail = test.post_as(&runner, "/workflows/invoke", inline.clone()).await.detail(400);
+        let detail = test.post_as(&runner, "/workflows/invoke", inline.clone()).await.detail(403);
         assert!(detail.contains("may edit workflows"), "{detail}");
         let tried = test.post("/workflows/invoke", inline).await.expect(400);
         assert!(tried["status"]["message"].as_str().unwrap().contains("\"x\" is a required property"), "{tried}");
@@ -165,6 +165,41 @@ on_both! {
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     }
 
+    async fn what_cannot_be_read_whole_is_no_success(test: &Test) {
+        let fake = Fake::start().await;
+        workflow(test, "large", json!({"kind": "http", "url": format!("{}/status/297", fake.url)})).await;
+        let answer = run(test, "large", json!({})).await.expect(424);
+        assert!(answer["status"]["message"].as_str().unwrap().contains("more than can be read"), "{answer}");
+    }
+
+    async fn what_is_nested_too_deep_is_never_stored(test: &Test) {
+        let nested = |depth: usize| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+        workflow(test, "say", json!({"kind": "echo"})).await;
+        workflow(test, "wrap", json!({"steps": [{"name": "a", "call": "workflow.variant.say", "arguments": {"x": "{{ inputs.x }}"}}],
+            "result": [[[["{{ steps.a.result }}"]]]]})).await;
+        run(test, "say", json!({"x": nested(99)})).await.expect(200);
+        run(test, "say", json!({"x": nested(100)})).await.expect(424);
+        run(test, "wrap", json!({"x": nested(95)})).await.expect(200);
+        run(test, "wrap", json!({"x": nested(96)})).await.expect(424);
+        run(test, "wrap", json!({"x": nested(110)})).await.expect(424);
+        let text = format!("{{\"x\": {}}}", nested(110));
+        test.call("workflow.variant.say", json!(text)).await.expect(400);
+        test.call("workflow.variant.say", json!({"x": nested(99)})).await.expect(200);
+        assert_eq!(test.get("/workflows/runs").await.expect(200)["runs"].as_array().unwrap().len(), 8);
+    }
+
+    async fn steps_have_keys_of_their_own(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        workflow(test, "make", json!({"steps": [{"name": "a_step_with_a_name", "call": "tools.native.fake.MAKE_A_THING.main", "arguments": {"title": "x"}}]})).await;
+        let before = fake.seen().len();
+        let key = "k".repeat(250);
+        for _ in 0..2 {
+            run_with(test, &[("idempotency-key", &key)], body("make", &json!({}))).await.expect(200);
+        }
+        assert_eq!(fake.seen().len(), before + 1);
+    }
+
     async fn a_caller_that_goes_away_cancels_the_run(test: &Test) {
         let fake = Fake::start().await;
         let made = workflow(test, "slow", json!({"kind": "http", "url": format!("{}/slow", fake.url)})).await;
@@ -190,4 +225,19 @@ async fn a_run_that_outlives_the_request_is_still_answered_as_a_run() {
     let answer = run(&test, "slow", json!({"ms": 20_000})).await.expect(504);
     assert_eq!(answer["status"]["code"], 504);
     assert_eq!(last_run(&test).await["id"], answer["meta"]["run_id"]);
+}
+
+#[tokio::test]
+async fn a_workflow_called_as_a_tool_has_the_same_time() {
+    let fake = Fake::start().await;
+    let test = Test::with(Database::Sqlite, |config| config.request_timeout = Duration::from_millis(800)).await;
+    let made = workflow(&test, "slow", json!({"kind": "http", "url": format!("{}/slow", fake.url)})).await;
+    let answer = test.call("workflow.variant.slow", json!({"ms": 20_000})).await.expect(200);
+    assert_eq!(answer["call"]["status"]["code"], "STATUS_CODE_ERROR", "{answer}");
+    let inputs = json!({"messages": [{"role": "user", "content": "x"}], "ms": 20_000});
+    let tried = test
+        .call("tools.agenta.test_run", json!({"target": {"workflow_variant_id": made["variant_id"]}, "inputs": inputs}))
+        .await
+        .expect(200);
+    assert_eq!(tried["call"]["status"]["code"], "STATUS_CODE_ERROR", "{tried}");
 }

@@ -109,6 +109,16 @@ on_both! {
         assert_eq!(test.get("/workflows/runs").await.expect(200)["count"], 9);
     }
 
+    async fn an_agent_that_tries_itself_in_a_step_ends(test: &Test) {
+        let (variant, _) = workflow(test, "again", json!({"kind": "echo"})).await;
+        let arguments = json!({"target": {"workflow_variant_id": variant}, "inputs": {"messages": [{"role": "user", "content": "x"}]}});
+        commit(test, &variant, json!({"steps": [{"name": "me", "call": "tools.agenta.test_run", "arguments": arguments}]})).await;
+        let reply = test.call("workflow.variant.again", json!({})).await.expect(200);
+        assert!(reply["call"]["status"]["message"].as_str().unwrap().contains("may not start another test run"), "{reply}");
+        assert_eq!(test.get("/workflows/runs").await.expect(200)["count"], 2);
+        test.yard.tools.drain().await;
+    }
+
     async fn a_run_only_key_learns_and_commits_nothing(test: &Test) {
         let (variant, revision) = workflow(test, "agent", json!({"parameters": {"agent": {"tools": []}}})).await;
         let only = test.key("default", Role::Owner, Some(vec![Permission::RunTools])).await;

@@ -118,7 +118,9 @@ on_both! {
         test.post(&format!("{head}/unarchive"), json!({})).await.expect(200);
         let main = format!("/workflows/variants/{}", line.as_str().unwrap());
         test.post(&format!("{main}/archive"), json!({})).await.expect(200);
-        assert_eq!(retrieve(json!({"workflow_ref": {"slug": "greeter"}})).await.expect(200)["workflow_revision"]["slug"], "greeter-try-0");
+        let detail = retrieve(json!({"workflow_ref": {"slug": "greeter"}})).await.detail(404);
+        assert!(detail.contains("archived"), "a name does not lead to another line: {detail}");
+        assert_eq!(retrieve(json!({"workflow_variant_ref": {"slug": "greeter-try"}})).await.expect(200)["workflow_revision"]["slug"], "greeter-try-0");
         test.post(&format!("{main}/unarchive"), json!({})).await.expect(200);
     }
 
@@ -188,6 +190,39 @@ on_both! {
         }
         commit(test, &json!(uuid::Uuid::now_v7()), json!({"data": {}})).await.expect(404);
         assert_eq!(test.post("/workflows/revisions/log", json!({"workflow_revision": {"workflow_variant_id": line}})).await.expect(200)["count"], 3);
+    }
+
+    async fn a_commit_builds_on_what_is_not_archived(test: &Test) {
+        let made = simple(test, "w", json!({"parameters": {"a": 1}})).await;
+        let bad = commit(test, &made["variant_id"], json!({"data": {"parameters": {"bad": true}}})).await.expect(200)["workflow_revision"].take();
+        test.post(&format!("/workflows/revisions/{}/archive", bad["id"].as_str().unwrap()), json!({})).await.expect(200);
+        let stale = json!({"delta": {"set": {"parameters": {"b": 2}}}, "base_revision_id": bad["id"]});
+        assert_eq!(commit(test, &made["variant_id"], stale).await.expect(409)["detail"]["conflict"]["revision_id"], made["revision_id"]);
+        let next = json!({"delta": {"set": {"parameters": {"b": 2}}}, "base_revision_id": made["revision_id"]});
+        let next = commit(test, &made["variant_id"], next).await.expect(200)["workflow_revision"].take();
+        assert_eq!((&next["version"], &next["data"]), (&json!("3"), &json!({"parameters": {"a": 1, "b": 2}})));
+    }
+
+    async fn a_search_takes_every_letter_as_it_is(test: &Test) {
+        for slug in ["a_b", "axb", "ab"] {
+            simple(test, slug, json!({})).await;
+        }
+        for (text, expected) in [("a_b", vec!["a_b"]), ("_", vec!["a_b"]), ("%", vec![]), ("\\", vec![]), ("b", vec!["ab", "axb", "a_b"])] {
+            let found = test.post("/workflows/query", json!({"workflow": {"name": text}})).await.expect(200);
+            assert_eq!(slugs(&found, "workflows"), expected, "{text}");
+        }
+    }
+
+    async fn edits_at_once_are_all_kept(test: &Test) {
+        let made = simple(test, "w", json!({})).await;
+        let path = format!("/workflows/{}", made["id"].as_str().unwrap());
+        let edits = [json!({"name": "n"}), json!({"description": "d"}), json!({"tags": {"t": 1}}), json!({"meta": {"m": 1}}), json!({"flags": {"f": true}})];
+        for reply in join_all(edits.into_iter().map(|edit| put(test, &path, json!({"workflow": edit})))).await {
+            reply.expect(200);
+        }
+        let workflow = test.get(&path).await.expect(200)["workflow"].take();
+        assert_eq!((&workflow["name"], &workflow["description"]), (&json!("n"), &json!("d")));
+        assert_eq!((&workflow["tags"], &workflow["meta"], &workflow["flags"]), (&json!({"t": 1}), &json!({"m": 1}), &json!({"f": true})));
     }
 
     async fn slugs_are_clear_and_taken_once(test: &Test) {
@@ -265,6 +300,16 @@ on_both! {
         test.post("/workflows/revisions/deploy", deployed).await.expect(200);
         let through = json!({"v": {"@ag.embed": {"@ag.references": {"environment": {"slug": "staging"}}, "@ag.selector": {"key": "tone.revision", "path": "parameters.text"}}}});
         assert_eq!(resolve(test, through).await.expect(200)["workflow_revision"]["data"], json!({"v": "warm"}));
+    }
+
+    async fn embeds_cannot_grow_without_end(test: &Test) {
+        simple(test, "link-0", json!({"parameters": {"v": "x".repeat(100_000)}})).await;
+        let ten: Vec<Value> = (0..10).map(|_| embed("link-0", "parameters.v")).collect();
+        simple(test, "link-1", json!({"parameters": {"v": ten}})).await;
+        resolve(test, json!({"v": embed("link-1", "parameters.v")})).await.expect(200);
+        let fifty: Vec<Value> = (0..50).map(|_| embed("link-0", "parameters.v")).collect();
+        let detail = resolve(test, json!({"v": fifty})).await.detail(400);
+        assert!(detail.contains("larger than 4194304 bytes"), "{detail}");
     }
 
     async fn embeds_that_cannot_be_are_named_with_their_place(test: &Test) {

@@ -183,6 +183,9 @@ pub enum EmbedError {
     /// There are more embeds than allowed.
     #[error("the embed at `{place}` is one more than the {limit} embeds allowed")]
     TooMany { place: String, limit: usize },
+    /// What is embedded is more than allowed, all of it together.
+    #[error("the embed at `{place}` makes the value larger than {limit} bytes")]
+    TooLarge { place: String, limit: usize },
     /// The selector's path does not lead to a value.
     #[error("the embed at `{place}` selects `{path}`: {reason}")]
     Path { place: String, path: String, reason: String },
@@ -208,6 +211,7 @@ impl EmbedError {
             Self::Circular { .. } => "embed_circular",
             Self::TooDeep { .. } => "embed_too_deep",
             Self::TooMany { .. } => "embed_too_many",
+            Self::TooLarge { .. } => "embed_too_large",
             Self::Path { .. } => "embed_path",
             Self::Malformed { .. } => "embed_malformed",
             Self::Mixed { .. } => "embed_mixed_families",
@@ -223,6 +227,7 @@ impl EmbedError {
             | Self::Circular { place, .. }
             | Self::TooDeep { place, .. }
             | Self::TooMany { place, .. }
+            | Self::TooLarge { place, .. }
             | Self::Path { place, .. }
             | Self::Malformed { place, .. }
             | Self::Mixed { place }

@@ -19,6 +19,9 @@ const FETCHES_AT_ONCE: usize = 8;
 /// How far down an embed may lie, levels of data and of embeds together: the walk recurses, and callers choose the limits.
 const MAX_NESTING: usize = 256;
 
+/// The most bytes that are embedded in one value: an embed in an embed repeats what it holds.
+const MAX_BYTES: usize = 4 << 20;
+
 type Fetched = BTreeMap<EmbedRef, Result<Option<Value>, String>>;
 
 /// Replaces every embed in the value, and every embed in what is embedded.
@@ -122,13 +125,14 @@ struct Pass<'f> {
     policy: ErrorPolicy,
     missing: BTreeSet<EmbedRef>,
     started: usize,
+    bytes: usize,
     count: usize,
     depth: usize,
 }
 
 impl<'f> Pass<'f> {
     fn new(fetched: &'f Fetched, limits: EmbedLimits, policy: ErrorPolicy) -> Self {
-        Self { fetched, limits, policy, missing: BTreeSet::new(), started: 0, count: 0, depth: 0 }
+        Self { fetched, limits, policy, missing: BTreeSet::new(), started: 0, bytes: 0, count: 0, depth: 0 }
     }
 
     fn walk(&mut self, value: &mut Value, spot: Spot<'_>) -> Result<(), EmbedError> {
@@ -190,6 +194,10 @@ impl<'f> Pass<'f> {
             return Ok(None);
         };
         let mut value = extract(fetched, &embed, spot)?;
+        self.bytes += size(&value);
+        if self.bytes > MAX_BYTES {
+            return Err(EmbedError::TooLarge { place: spot.place.to_string(), limit: MAX_BYTES });
+        }
         let depth = spot.depth() + 1;
         self.walk(&mut value, spot.inside(&Chain { embed: &embed, depth, outer: spot.chain }))?;
         self.count += 1;
@@ -234,6 +242,16 @@ fn extract(fetched: &Result<Option<Value>, String>, embed: &Embed, spot: Spot<'_
     };
     let Some(path) = &embed.path else { return Ok(data.clone()) };
     select(data, path).map_err(|reason| EmbedError::Path { place: place(), path: path.clone(), reason })
+}
+
+/// About how many bytes a value takes on the wire.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::Object(fields) => fields.iter().map(|(key, field)| key.len() + size(field) + 4).sum::<usize>() + 2,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 5,
+    }
 }
 
 /// Lays the members beside the marker over the embedded object.
