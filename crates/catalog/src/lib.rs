@@ -5,8 +5,9 @@ pub mod auth;
 mod browse;
 mod error;
 pub mod fill;
+mod find;
 mod model;
-mod rank;
+pub mod search;
 
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use kernel::ProjectId;
 
 pub use browse::{Page, PageQuery};
 pub use error::CatalogError;
+pub use find::{Asked, Found, Item, Wanted};
 pub use model::{Action, Category, Draft, Event, Integration, Provider, RateLimit};
-pub use rank::Ranked;
 
 /// Where a provider's integrations come from. What is listed is in memory; a source that mirrors something remote keeps its own copy fresh.
 pub trait Source: Send + Sync + std::fmt::Debug {
@@ -25,17 +26,21 @@ pub trait Source: Send + Sync + std::fmt::Debug {
     fn integrations(&self, project: ProjectId) -> Vec<Arc<Integration>>;
 
     fn integration(&self, project: ProjectId, key: &str) -> Option<Arc<Integration>>;
+
+    /// Projects with the same edition see the same integrations, and share one search index; it changes when the list does.
+    fn edition(&self, project: ProjectId) -> u64;
 }
 
 /// Every provider's integrations.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     sources: Vec<Arc<dyn Source>>,
+    shelves: Arc<find::Shelves>,
 }
 
 impl Catalog {
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
-        Self { sources }
+        Self { sources, shelves: Arc::default() }
     }
 
     pub fn providers(&self) -> Vec<Provider> {

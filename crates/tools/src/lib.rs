@@ -5,7 +5,7 @@ mod approvals;
 mod audit;
 mod call;
 pub mod config;
-mod discover;
+pub mod discover;
 mod error;
 pub mod format;
 mod idempotency;

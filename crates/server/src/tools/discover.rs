@@ -19,12 +19,15 @@ pub struct DiscoverRequest {
     pub provider: Option<String>,
     /// How many alternatives to name for each use case; 3 by default.
     pub limit_alternatives: Option<u32>,
+    /// Whether to say how sure each answer is and what spoke for it.
+    #[serde(default)]
+    pub debug: bool,
 }
 
 impl From<DiscoverRequest> for Discover {
     fn from(request: DiscoverRequest) -> Self {
         let alternatives = usize::try_from(request.limit_alternatives.unwrap_or(3)).unwrap_or(usize::MAX);
-        Self { use_cases: request.use_cases, provider: request.provider, alternatives }
+        Self { use_cases: request.use_cases, provider: request.provider, alternatives, debug: request.debug }
     }
 }
 

@@ -1,0 +1,28 @@
+//! Finding the right action or event for a sentence.
+//!
+//! Knows only plain documents: no HTTP, no database, no model. Ranking is a pure function of the indexes,
+//! the use case and, where there is one, its vector.
+
+pub mod apps;
+mod confidence;
+pub mod dense;
+pub mod document;
+pub mod events;
+pub mod index;
+mod popular;
+mod query;
+mod rank;
+mod score;
+mod stem;
+mod synonyms;
+mod tokens;
+pub mod verbs;
+mod view;
+pub mod weights;
+
+pub use dense::{EmbedError, Embedder, Vectors};
+pub use document::{Document, Integration, Kind};
+pub use index::{Index, sentences};
+pub use query::sentences_of;
+pub use rank::{Answer, Hit, Options, Reasons, search};
+pub use weights::Weights;

@@ -1,0 +1,82 @@
+//! What a use case says, before any index is asked.
+
+use super::{
+    stem::stem,
+    synonyms::{self, Relation},
+    tokens::{is_stop, tokens},
+};
+
+/// Beyond this many words a use case says nothing new, but would cost time.
+const MOST_WORDS: usize = 200;
+
+/// A use case of more distinct words than this is clear without other words for them.
+const MOST_EXPANDED: usize = 12;
+/// How much of a use case is worth embedding: the model's time grows with the length.
+const MOST_SENTENCES: usize = 4;
+const MOST_CHARACTERS: usize = 480;
+
+/// A distinct word of the use case and the words that may stand in for it.
+#[derive(Debug, Clone)]
+pub(super) struct Term {
+    pub(super) stem: String,
+    pub(super) count: f32,
+    /// Where the word stands in `Query::words`.
+    at: Vec<usize>,
+    /// The word only names an app.
+    pub(super) names_app: bool,
+    pub(super) related: &'static [(String, Relation)],
+}
+
+/// A use case taken apart.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Query {
+    /// All words in order, lower-case.
+    pub(super) words: Vec<String>,
+    pub(super) terms: Vec<Term>,
+}
+
+impl Query {
+    pub(super) fn new(text: &str) -> Self {
+        let mut query = Self::default();
+        for token in tokens(text).into_iter().take(MOST_WORDS) {
+            let at = query.words.len() - usize::from(token.joined);
+            if !is_stop(&token.text) {
+                query.count(&token.text, at);
+            }
+            if !token.joined {
+                query.words.push(token.text);
+            }
+        }
+        if query.terms.len() > MOST_EXPANDED {
+            query.terms.iter_mut().for_each(|term| term.related = &[]);
+        }
+        query
+    }
+
+    /// Marks the terms that occur only where an app is named.
+    pub(super) fn mark_apps(&mut self, in_name: &[bool]) {
+        for term in &mut self.terms {
+            term.names_app = term.at.iter().all(|&at| in_name[at]);
+        }
+    }
+
+    fn count(&mut self, word: &str, at: usize) {
+        let stem = stem(word);
+        if let Some(known) = self.terms.iter_mut().find(|t| t.stem == stem) {
+            known.count += 1.0;
+            known.at.push(at);
+        } else {
+            let related = synonyms::related(&stem);
+            self.terms.push(Term { stem, count: 1.0, at: vec![at], names_app: false, related });
+        }
+    }
+}
+
+/// The sentences of a use case to embed: several short vectors say more than one of a long story.
+pub fn sentences_of(use_case: &str) -> Vec<&str> {
+    let end = use_case.char_indices().nth(MOST_CHARACTERS).map_or(use_case.len(), |(at, _)| at);
+    let use_case = &use_case[..end];
+    let parts = use_case.split_inclusive(['.', '?', '!', ';', '\n']).map(str::trim);
+    let parts: Vec<&str> = parts.filter(|p| p.split_whitespace().nth(2).is_some()).take(MOST_SENTENCES).collect();
+    if parts.len() < 2 { vec![use_case] } else { parts }
+}

@@ -1,0 +1,155 @@
+//! The lexical score: BM25 over fields, with the statistics of all searched indexes taken together.
+
+use super::{
+    index::{Entry, FIELDS, Index, Posting},
+    query::{Query, Term},
+    synonyms::Relation,
+    weights::Weights,
+};
+
+/// Several indexes seen as one collection, so that a word is as rare in a small index as it is overall.
+#[derive(Debug)]
+pub(super) struct Collection<'a> {
+    indexes: &'a [&'a Index],
+    documents: f32,
+    averages: [f32; FIELDS],
+}
+
+/// The lexical evidence for the documents of one index.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    pub(super) words: Vec<f32>,
+    /// Share of the words of the name that the use case holds.
+    pub(super) name: Vec<f32>,
+    pub(super) example: Vec<f32>,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts and lengths stay far below the precision of a float")]
+impl<'a> Collection<'a> {
+    pub(super) fn new(indexes: &'a [&'a Index]) -> Self {
+        let documents = indexes.iter().map(|i| i.len()).sum::<usize>() as f32;
+        let mut averages = [0.0; FIELDS];
+        for (field, average) in averages.iter_mut().enumerate() {
+            let sum: u64 = indexes.iter().map(|i| i.length_sums[field]).sum();
+            *average = (sum as f32 / documents.max(1.0)).max(0.5);
+        }
+        Self { indexes, documents, averages }
+    }
+
+    /// How many documents of the collection hold the stem.
+    pub(super) fn frequency(&self, stem: &str) -> u32 {
+        let per_index = self.indexes.iter().filter_map(|i| i.term(stem).map(|t| i.postings(t).len()));
+        u32::try_from(per_index.sum::<usize>()).unwrap_or(u32::MAX)
+    }
+
+    /// How telling a stem is.
+    pub(super) fn rarity(&self, stem: &str) -> f32 {
+        let frequency = self.frequency(stem) as f32;
+        (1.0 + (self.documents - frequency + 0.5).max(0.0) / (frequency + 0.5)).ln()
+    }
+
+    pub(super) fn evidence(&self, index: &Index, query: &Query, weights: &Weights) -> Evidence {
+        let size = index.len();
+        let mut evidence = Evidence { words: vec![0.0; size], name: vec![0.0; size], example: vec![0.0; index.examples.len()] };
+        let mut best = Best::new(size);
+        let mut best_name = Best::new(size);
+        for term in &query.terms {
+            for (stem, weight) in variants(term, weights) {
+                let Some(found) = index.term(stem) else { continue };
+                let value = self.rarity(stem) * weight * term.count.sqrt();
+                for posting in index.postings(found) {
+                    let document = posting.document as usize;
+                    let entry = &index.entries[document];
+                    best.raise(document, value * self.saturated(*posting, entry, weights), &mut evidence.words);
+                    if posting.in_name() && !term.names_app {
+                        best_name.raise(document, weight / f32::from(entry.name_terms), &mut evidence.name);
+                    }
+                }
+            }
+            best.next();
+            best_name.next();
+        }
+        if !index.examples.is_empty() {
+            evidence.example = self.examples(index, query);
+        }
+        evidence
+    }
+
+    fn saturated(&self, posting: Posting, entry: &Entry, weights: &Weights) -> f32 {
+        let mut sum = 0.0;
+        for (field, weight) in weights.fields.iter().enumerate() {
+            let count = posting.count(field);
+            if count > 0 {
+                let relative = f32::from(entry.lengths[field]) / self.averages[field];
+                sum += weight * count as f32 / (1.0 - weights.b + weights.b * relative);
+            }
+        }
+        sum / (weights.k1 + sum)
+    }
+
+    /// Per document the likeness of its best example: the share of the use case it explains times the share of it that is used.
+    fn examples(&self, index: &Index, query: &Query) -> Vec<f32> {
+        let mut explained = vec![0.0; index.examples.len()];
+        let mut used = vec![0.0; index.examples.len()];
+        let mut all = 0.0;
+        for term in &query.terms {
+            let value = self.rarity(&term.stem);
+            all += value;
+            for &example in index.term(&term.stem).map_or(&[][..], |t| index.example_postings(t)) {
+                explained[example as usize] += value;
+                used[example as usize] += 1.0;
+            }
+        }
+        let mut likeness = vec![0.0_f32; index.len()];
+        for (i, example) in index.examples.iter().enumerate() {
+            if used[i] > 0.0 {
+                let value: f32 = (explained[i] / all * used[i] / f32::from(example.terms)).sqrt();
+                let best = &mut likeness[example.entry as usize];
+                *best = best.max(value);
+            }
+        }
+        likeness
+    }
+}
+
+/// The stems that count for a term, each with its weight, the term itself first.
+pub(super) fn variants<'t>(term: &'t Term, weights: &Weights) -> impl Iterator<Item = (&'t str, f32)> {
+    let (same, hint) = (weights.same, weights.hint);
+    let related = term.related.iter().map(move |(stem, relation)| {
+        let weight = match relation {
+            Relation::Same => same,
+            Relation::Hint => hint,
+        };
+        (stem.as_str(), weight)
+    });
+    std::iter::once((term.stem.as_str(), 1.0)).chain(related.filter(|(_, weight)| *weight > 0.0))
+}
+
+/// Lets each document keep only the best of a term's variants instead of their sum.
+struct Best {
+    current: Vec<f32>,
+    touched: Vec<usize>,
+}
+
+impl Best {
+    fn new(size: usize) -> Self {
+        Self { current: vec![0.0; size], touched: Vec::new() }
+    }
+
+    fn raise(&mut self, document: usize, value: f32, sums: &mut [f32]) {
+        let current = &mut self.current[document];
+        if value > *current {
+            if *current == 0.0 {
+                self.touched.push(document);
+            }
+            sums[document] += value - *current;
+            *current = value;
+        }
+    }
+
+    fn next(&mut self) {
+        for document in self.touched.drain(..) {
+            self.current[document] = 0.0;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The answer of a discovery, as it goes over the wire.
+
+use catalog::search::Reasons;
+use catalog::{Found, Integration, Item};
+use connections::Connection;
+use kernel::ConnectionId;
+use kernel::json::Document;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Guidance;
+
+/// What fits.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Discovered {
+    /// One per use case, in the order of the request.
+    pub capabilities: Vec<Capability>,
+    /// One per integration that is named above.
+    pub connections: Vec<IntegrationState>,
+    pub guidance: Guidance,
+    /// Whether every use case has something that can be used now.
+    pub ready: bool,
+    pub notes: Vec<String>,
+}
+
+/// What fits one use case.
+#[derive(Clone, Debug, Serialize)]
+pub struct Capability {
+    pub use_case: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub integration: Option<String>,
+    #[serde(flatten)]
+    pub target: Option<Target>,
+    pub alternatives: Vec<Alternative>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<State>,
+    /// The event to subscribe to, where tools were asked for and the use case waits for something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<EventFound>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(flatten)]
+    pub why: Option<Why>,
+}
+
+impl Capability {
+    pub(super) fn new(use_case: &str) -> Self {
+        Self {
+            use_case: use_case.to_owned(),
+            integration: None,
+            target: None,
+            alternatives: Vec::new(),
+            connection: None,
+            trigger: None,
+            note: None,
+            why: None,
+        }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.target.is_some() && self.connection.as_ref().is_some_and(|state| state.state == READY)
+    }
+}
+
+/// The best of what fits.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    Tool(ToolFound),
+    Event(EventFound),
+}
+
+impl Target {
+    pub(super) fn new(found: &Found, connection: Option<String>) -> Self {
+        match &found.item {
+            Item::Action(action) => Self::Tool(ToolFound {
+                r#type: "gateway",
+                provider: found.integration.provider,
+                integration: found.integration.key.clone(),
+                action: action.key.clone(),
+                connection,
+                input_schema: action.input_schema.value(),
+                description: action.description.clone(),
+                provider_action: action.key.clone(),
+            }),
+            Item::Event(event) => Self::Event(EventFound::new(found, event)),
+        }
+    }
+}
+
+/// A tool, ready to be put into an agent's configuration.
+#[derive(Clone, Debug, Serialize)]
+pub struct ToolFound {
+    pub r#type: &'static str,
+    pub provider: &'static str,
+    pub integration: String,
+    pub action: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    pub input_schema: Value,
+    pub description: String,
+    pub provider_action: String,
+}
+
+/// An event, ready to be subscribed to.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventFound {
+    pub r#type: &'static str,
+    pub provider: &'static str,
+    pub integration: String,
+    pub event_key: String,
+    pub trigger_config: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Value>,
+    pub description: String,
+    pub provider_event: String,
+}
+
+impl EventFound {
+    pub(super) fn of(found: &Found) -> Option<Self> {
+        match &found.item {
+            Item::Action(_) => None,
+            Item::Event(event) => Some(Self::new(found, event)),
+        }
+    }
+
+    fn new(found: &Found, event: &catalog::Event) -> Self {
+        Self {
+            r#type: "trigger",
+            provider: found.integration.provider,
+            integration: found.integration.key.clone(),
+            event_key: event.key.clone(),
+            trigger_config: event.config_schema.value(),
+            payload: event.payload_schema.as_ref().map(Document::value),
+            description: event.description.clone(),
+            provider_event: event.key.clone(),
+        }
+    }
+}
+
+/// Something else that fits.
+#[derive(Clone, Debug, Serialize)]
+pub struct Alternative {
+    pub integration: String,
+    #[serde(flatten)]
+    pub key: AlternativeKey,
+    pub description: String,
+    #[serde(flatten)]
+    pub why: Option<Why>,
+}
+
+/// How the wire names an alternative.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum AlternativeKey {
+    Action { action: String, provider_action: String },
+    Event { event_key: String, provider_event: String },
+}
+
+impl Alternative {
+    pub(super) fn new(found: &Found, debug: bool) -> Self {
+        let key = found.item.key().to_owned();
+        Self {
+            integration: found.integration.key.clone(),
+            key: match found.item {
+                Item::Action(_) => AlternativeKey::Action { action: key.clone(), provider_action: key },
+                Item::Event(_) => AlternativeKey::Event { event_key: key.clone(), provider_event: key },
+            },
+            description: found.item.description().to_owned(),
+            why: debug.then(|| Why::of(found)),
+        }
+    }
+}
+
+/// How sure an answer is, and what each piece of evidence added to its score.
+#[derive(Clone, Debug, Serialize)]
+pub struct Why {
+    pub confidence: f64,
+    pub score: f64,
+    pub reasons: Value,
+}
+
+impl Why {
+    pub(super) fn of(found: &Found) -> Self {
+        let Reasons { words, meaning, example, name, app, verb, event, prior } = found.reasons;
+        let all = [
+            ("words", words),
+            ("meaning", meaning),
+            ("example", example),
+            ("name", name),
+            ("app", app),
+            ("verb", verb),
+            ("event", event),
+            ("prior", prior),
+        ];
+        let reasons = all.into_iter().filter(|(_, value)| *value != 0.0).map(|(name, value)| (name.to_owned(), json!(rounded(value))));
+        Self { confidence: rounded(found.confidence), score: rounded(found.score), reasons: Value::Object(reasons.collect()) }
+    }
+}
+
+fn rounded(value: f32) -> f64 {
+    (f64::from(value) * 1000.0).round() / 1000.0
+}
+
+const READY: &str = "ready";
+const NEEDS_INPUT: &str = "needs_input";
+const NEEDS_AUTH: &str = "needs_auth";
+
+/// Whether an integration can be used now, and through which connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct State {
+    pub state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slug: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<ConnectionId>,
+}
+
+impl State {
+    /// The newest usable connection, or what it takes to get one.
+    pub(super) fn of(integration: &Integration, rows: &[Connection]) -> Self {
+        if let Some(row) = rows_of(integration, rows).find(|row| row.is_usable()) {
+            return Self { state: READY, slug: Some(row.slug.clone()), id: Some(row.id) };
+        }
+        let schemes = integration.wire_schemes();
+        let state = match () {
+            () if integration.is_no_auth() => READY,
+            () if schemes.contains(&"api_key") && !schemes.contains(&"oauth") => NEEDS_INPUT,
+            () => NEEDS_AUTH,
+        };
+        Self { state, slug: None, id: None }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.state == READY
+    }
+}
+
+/// The state of an integration, with the request that connects it.
+#[derive(Clone, Debug, Serialize)]
+pub struct IntegrationState {
+    pub integration: String,
+    #[serde(flatten)]
+    pub state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect: Option<Connect>,
+}
+
+/// The request that makes a connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Connect {
+    pub endpoint: &'static str,
+    pub body: Value,
+}
+
+impl IntegrationState {
+    pub(super) fn of(integration: &Integration, rows: &[Connection], endpoint: &'static str) -> Self {
+        let state = State::of(integration, rows);
+        let connect = state.slug.is_none().then(|| {
+            let slug = free_slug(integration, rows);
+            let mut connection = json!({"provider_key": integration.provider, "integration_key": integration.key, "slug": slug});
+            if state.state == NEEDS_INPUT {
+                connection["data"] = json!({"auth_scheme": "api_key"});
+            }
+            Connect { endpoint, body: json!({"connection": connection}) }
+        });
+        Self { integration: integration.key.clone(), state, connect }
+    }
+}
+
+fn rows_of<'a>(integration: &'a Integration, rows: &'a [Connection]) -> impl Iterator<Item = &'a Connection> {
+    rows.iter().filter(|row| row.provider == integration.provider && row.integration == integration.key)
+}
+
+/// `{integration}-main`, or the first of `-main-2`, `-main-3` and so on that is free.
+fn free_slug(integration: &Integration, rows: &[Connection]) -> String {
+    let is_free = |slug: &String| rows_of(integration, rows).all(|row| row.slug != *slug);
+    let first = format!("{}-main", integration.key);
+    let numbered = (2..=rows.len() + 2).map(|number| format!("{first}-{number}"));
+    std::iter::once(first.clone()).chain(numbered).find(is_free).unwrap_or(first)
+}

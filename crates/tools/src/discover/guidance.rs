@@ -1,0 +1,69 @@
+//! What to do, in order of dependency, and what to watch out for.
+
+use catalog::{Action, Found, Integration, Item};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::State;
+
+/// What to do, and what to watch out for.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Guidance {
+    pub plan_steps: Vec<String>,
+    pub pitfalls: Vec<String>,
+    /// Actions that the plan calls already.
+    #[serde(skip)]
+    planned: Vec<String>,
+}
+
+impl Guidance {
+    pub(super) fn add(&mut self, found: &Found, state: &State) {
+        let integration = &found.integration;
+        if !state.is_ready() {
+            once(&mut self.plan_steps, format!("Connect {}: follow `connections[].connect`.", integration.name));
+        }
+        match &found.item {
+            Item::Action(action) => self.call(integration, action, ""),
+            Item::Event(event) => once(&mut self.plan_steps, format!("Subscribe to {}.{}.", integration.key, event.key)),
+        }
+        if let Some(limit) = integration.rate_limit {
+            let per = if limit.seconds == 1 { "a second".to_owned() } else { format!("in {} seconds", limit.seconds) };
+            once(&mut self.pitfalls, format!("{} allows an account {} requests {per}.", integration.name, limit.requests));
+        }
+    }
+
+    /// Plans a call after the calls that find the ids it needs.
+    fn call(&mut self, integration: &Integration, action: &Action, purpose: &str) {
+        let name = format!("{}.{}", integration.key, action.key);
+        if self.planned.contains(&name) {
+            return;
+        }
+        self.planned.push(name.clone());
+        for (parameter, finder) in required_lookups(action) {
+            if let Some(finder) = integration.action(finder) {
+                self.call(integration, finder, &format!(" to find `{parameter}`"));
+            }
+        }
+        self.plan_steps.push(format!("Call {name}{purpose}."));
+        for pitfall in &action.pitfalls {
+            once(&mut self.pitfalls, format!("{name}: {pitfall}"));
+        }
+        if !action.scopes.is_empty() {
+            let scopes: Vec<String> = action.scopes.iter().map(|scope| format!("`{scope}`")).collect();
+            once(&mut self.pitfalls, format!("{name} needs the scope {}.", scopes.join(", ")));
+        }
+    }
+}
+
+/// Required parameters whose values another action finds, with that action's key.
+fn required_lookups(action: &Action) -> Vec<(&str, &str)> {
+    let schema = action.input_schema.value();
+    let is_required = |name: &str| schema["required"].as_array().is_some_and(|all| all.contains(&Value::from(name)));
+    action.lookups.iter().filter(|(name, _)| is_required(name)).map(|(name, finder)| (name.as_str(), finder.as_str())).collect()
+}
+
+fn once(list: &mut Vec<String>, text: String) {
+    if !list.contains(&text) {
+        list.push(text);
+    }
+}
