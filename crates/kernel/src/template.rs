@@ -255,7 +255,7 @@ impl Node {
             Self::Expression(expression) => names.extend(expression.undeclared_variables(false)),
             Self::Text(parts) => names.extend(parts.iter().flat_map(|part| match part {
                 Part::Expression(expression) => expression.undeclared_variables(false),
-                Part::Literal(_) => Default::default(),
+                Part::Literal(_) => std::collections::HashSet::default(),
             })),
             Self::Array(nodes) => nodes.iter().for_each(|node| node.variables(names)),
             Self::Object(nodes) => nodes.iter().for_each(|(_, node)| node.variables(names)),
