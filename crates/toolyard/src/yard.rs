@@ -73,6 +73,7 @@ impl Yard {
         });
         let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
+        ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
         let tools = Tools::new(db.clone(), clock, catalog.clone(), connections.clone(), workflows.clone(), runners);
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         if let Some(key) = &first_key {
