@@ -253,10 +253,13 @@ impl Node {
         match self {
             Self::Literal(_) => {}
             Self::Expression(expression) => names.extend(expression.undeclared_variables(false)),
-            Self::Text(parts) => names.extend(parts.iter().flat_map(|part| match part {
-                Part::Expression(expression) => expression.undeclared_variables(false),
-                Part::Literal(_) => std::collections::HashSet::default(),
-            })),
+            Self::Text(parts) => {
+                for part in parts {
+                    if let Part::Expression(expression) = part {
+                        names.extend(expression.undeclared_variables(false));
+                    }
+                }
+            }
             Self::Array(nodes) => nodes.iter().for_each(|node| node.variables(names)),
             Self::Object(nodes) => nodes.iter().for_each(|(_, node)| node.variables(names)),
         }

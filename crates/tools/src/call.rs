@@ -10,9 +10,9 @@ use kernel::call_ref::CallRefError;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Violation;
 use kernel::{CallId, CallRef, ConnectionId, Scope, Timestamp};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tracing::Instrument;
-use workflows::{InvokeRequest, References};
+use workflows::{InvokeReply, InvokeRequest, References, Retrieved};
 
 use crate::idempotency::Seen;
 use crate::ops;
@@ -49,6 +49,8 @@ pub struct CallReply {
     pub result: ToolResult,
     /// Whether an integration answered; its results travel in an envelope.
     pub is_gateway: bool,
+    /// Whether it is a run that stopped at a step which waits for a person's word.
+    pub is_waiting: bool,
 }
 
 /// A call on its way: parsed, and bound to who makes it.
@@ -68,6 +70,13 @@ struct Target {
     integration: Arc<Integration>,
     action: Arc<Action>,
     connection: Connection,
+}
+
+/// What a call left behind on its way.
+#[derive(Debug, Default)]
+struct Traces {
+    connection: Option<ConnectionId>,
+    is_waiting: bool,
 }
 
 /// The row of a call under way; it is written also when the caller goes away in the middle.
@@ -125,12 +134,12 @@ impl Tools {
 
     async fn recorded(&self, scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<CallReply, CallError> {
         let recording = self.recording(scope, &request.name);
-        let mut used = None;
+        let mut traces = Traces::default();
         let reply = match read(scope, target, request) {
-            Ok(call) => self.once(&call, recording.id, &mut used).await,
+            Ok(call) => self.once(&call, recording.id, &mut traces).await,
             Err(error) => Err(error),
         };
-        recording.finish(&reply, used).await;
+        recording.finish(&reply, traces.connection).await;
         reply
     }
 
@@ -152,7 +161,7 @@ impl Tools {
     }
 
     /// Runs the call, or hands back what the first call under the same key came to.
-    async fn once(&self, call: &Call, id: CallId, used: &mut Option<ConnectionId>) -> Result<CallReply, CallError> {
+    async fn once(&self, call: &Call, id: CallId, traces: &mut Traces) -> Result<CallReply, CallError> {
         let reservation = match &call.idempotency_key {
             None => None,
             Some(key) => match self.reserve(call, key, id).await? {
@@ -160,42 +169,52 @@ impl Tools {
                 Seen::First(reservation) => Some(reservation),
             },
         };
-        let result = self.dispatch(call, used).await;
+        let result = self.dispatch(call, traces).await;
         let result = result.map(readable);
-        let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: call.is_gateway() });
+        let reply = result.map(|result| CallReply {
+            id,
+            at: self.clock.now(),
+            result,
+            is_gateway: call.is_gateway(),
+            is_waiting: traces.is_waiting,
+        });
+        // A run that waits is made again under the same key once it may go on.
+        let kept = reply.as_ref().ok().filter(|_| !traces.is_waiting);
         if let Some(reservation) = reservation
             && !reply.as_ref().is_err_and(CallError::is_uncertain)
-            && let Err(error) = self.settle(reservation, reply.as_ref().ok()).await
+            && let Err(error) = self.settle(reservation, kept).await
         {
             tracing::error!(call = %id, %error, "the reply could not be kept for its Idempotency-Key");
         }
         reply
     }
 
-    async fn dispatch(&self, call: &Call, used: &mut Option<ConnectionId>) -> Result<ToolResult, CallError> {
+    async fn dispatch(&self, call: &Call, traces: &mut Traces) -> Result<ToolResult, CallError> {
         match &call.target {
             CallRef::Reserved { op } => self.reserved(call, op).await,
-            CallRef::Variant { slug, version } => self.run_workflow(call, References::workflow(slug, version.as_deref())).await,
-            CallRef::Environment { environment, slug } => self.run_workflow(call, References::deployed(environment, slug)).await,
+            CallRef::Variant { slug, version } => self.run_workflow(call, References::workflow(slug, version.as_deref()), traces).await,
+            CallRef::Environment { environment, slug } => self.run_workflow(call, References::deployed(environment, slug), traces).await,
             CallRef::Gateway { provider, integration, action, connection } => {
                 let target = self.target(call.scope, provider, integration, action, connection).await?;
-                *used = Some(target.connection.id);
+                traces.connection = Some(target.connection.id);
                 target.connection.require_usable()?;
                 check(&target.action, &call.arguments)?;
                 let name = call.target.to_string();
                 let facts = ToolFacts { name: &name, read_only: Some(target.action.read_only), ..ToolFacts::default() };
-                self.permit(call.scope, &facts, &call.arguments, call.permission, Unsaid::Run).await?;
+                self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
                 self.run(&target, &call.arguments).await
             }
         }
     }
 
-    async fn run_workflow(&self, call: &Call, references: References) -> Result<ToolResult, CallError> {
+    async fn run_workflow(&self, call: &Call, references: References, traces: &mut Traces) -> Result<ToolResult, CallError> {
         // What is not there needs nobody's word.
-        self.workflows.retrieve(call.scope, &references, None).await.map_err(|error| CallError::of_workflow(&call.target, error))?;
+        let found =
+            self.workflows.retrieve(call.scope, &references, None).await.map_err(|error| CallError::of_workflow(&call.target, error))?;
         let name = call.target.to_string();
-        let facts = ToolFacts { name: &name, ..ToolFacts::default() };
-        self.permit(call.scope, &facts, &call.arguments, call.permission, Unsaid::Run).await?;
+        let also = [workflow_name(&found)];
+        let facts = ToolFacts { name: &name, also: &also, ..ToolFacts::default() };
+        self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
         let request = InvokeRequest {
             references,
             inputs: Value::Object(call.arguments.clone()),
@@ -206,8 +225,26 @@ impl Tools {
             ..InvokeRequest::default()
         };
         let reply = self.workflows.invoke(call.scope, request).await?;
+        traces.is_waiting = reply.is_waiting;
         let error = (!reply.is_success()).then_some(reply.message);
         Ok(ToolResult { data: reply.outputs.unwrap_or(Value::Null), error })
+    }
+
+    /// Runs a workflow that was asked for as such. The project's word on it holds here too.
+    pub async fn invoke(&self, scope: Scope, request: InvokeRequest) -> Result<InvokeReply, CallError> {
+        let found = self.workflows.retrieve(scope, &request.references, request.key.as_deref()).await?;
+        let name = workflow_name(&found);
+        let mut also =
+            vec![CallRef::Variant { slug: found.artifact.slug.clone(), version: Some(found.revision.version.to_string()) }.to_string()];
+        if let Some(environment) = self.workflows.environment_slug(scope, &request.references).await? {
+            also.push(CallRef::Environment { environment, slug: found.artifact.slug }.to_string());
+        }
+        let facts = ToolFacts { name: &name, also: &also, ..ToolFacts::default() };
+        let inputs = request.inputs.as_object().cloned().unwrap_or_default();
+        let mut whole = Map::from_iter([("inputs".to_owned(), request.inputs.clone()), ("references".to_owned(), json!(also))]);
+        whole.extend(request.data.clone().map(|data| ("data".to_owned(), data)));
+        self.permit(scope, &facts, &inputs, &whole, None, Unsaid::Run).await?;
+        Ok(self.workflows.invoke(scope, request).await?)
     }
 
     async fn target(&self, scope: Scope, provider: &str, integration: &str, action: &str, slug: &str) -> Result<Target, CallError> {
@@ -251,6 +288,11 @@ impl Call {
 pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<Call, CallError> {
     let CallRequest { arguments, idempotency_key, permission, depth, in_test, limit, .. } = request;
     Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, in_test, limit, idempotency_key })
+}
+
+/// The name of a workflow in rules, however it is called.
+fn workflow_name(found: &Retrieved) -> String {
+    CallRef::Variant { slug: found.artifact.slug.clone(), version: None }.to_string()
 }
 
 /// Whether the call is a run, which ends with its caller.

@@ -92,7 +92,7 @@ impl Tools {
 fn read(call: &Call, id: CallId, reply: &Value) -> CallReply {
     let error = reply["error"].as_str().map(str::to_owned);
     let at = kernel::Timestamp::from_micros(reply["at"].as_i64().unwrap_or_default());
-    CallReply { id, at, result: ToolResult { data: reply["data"].clone(), error }, is_gateway: call.is_gateway() }
+    CallReply { id, at, result: ToolResult { data: reply["data"].clone(), error }, is_gateway: call.is_gateway(), is_waiting: false }
 }
 
 pub(crate) fn fingerprint(call_ref: &str, arguments: &Value) -> Vec<u8> {

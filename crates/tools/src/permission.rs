@@ -1,7 +1,7 @@
 //! May this call run, must a human be asked, or is it refused? A pure decision over what the author, the server and the rules say.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The built-in tools of a harness. They are always active, so no other tool may take their names.
 pub const BUILT_INS: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
@@ -23,25 +23,6 @@ impl Permission {
             "ask" => Some(Self::Ask),
             "deny" => Some(Self::Deny),
             _ => None,
-        }
-    }
-}
-
-/// What happens to a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
-    Allow,
-    /// A stored decision is consumed, or a human is asked.
-    Ask,
-    Deny,
-}
-
-impl From<Permission> for Verdict {
-    fn from(permission: Permission) -> Self {
-        match permission {
-            Permission::Allow => Self::Allow,
-            Permission::Ask => Self::Ask,
-            Permission::Deny => Self::Deny,
         }
     }
 }
@@ -144,7 +125,6 @@ fn first_text<'a>(name: &str, arguments: &'a Value) -> Option<&'a str> {
 pub struct Plan {
     mode: Mode,
     rules: Vec<Rule>,
-    stopped: bool,
 }
 
 impl Plan {
@@ -162,7 +142,7 @@ impl Plan {
     }
 
     pub fn new(mode: Mode, rules: Vec<Rule>) -> Self {
-        Self { mode, rules, stopped: false }
+        Self { mode, rules }
     }
 
     /// The same plan with another word for tools that nobody said anything about.
@@ -173,22 +153,17 @@ impl Plan {
 
     /// Whether only the default speaks.
     pub(crate) fn is_silent(&self) -> bool {
-        self.rules.is_empty() && !self.stopped
+        self.rules.is_empty()
     }
 
     /// What the default says of a tool.
-    pub(crate) fn unsaid(&self, tool: &ToolFacts<'_>) -> Verdict {
-        tool.permission.or(tool.server_permission).unwrap_or_else(|| self.mode.permission(tool.read_only)).into()
+    pub(crate) fn unsaid(&self, tool: &ToolFacts<'_>) -> Permission {
+        tool.permission.or(tool.server_permission).unwrap_or_else(|| self.mode.permission(tool.read_only))
     }
 
-    /// The same plan under the operator's deny switch, which refuses every call while it is on.
-    #[must_use]
-    pub fn stopped(self, stopped: bool) -> Self {
-        Self { stopped, ..self }
-    }
-
-    fn strictest(&self, name: &str, arguments: &Value) -> Option<Permission> {
-        self.rules.iter().filter(|rule| rule.fits(name, arguments)).map(|rule| rule.permission).max()
+    fn strictest(&self, tool: &ToolFacts<'_>, arguments: &Value) -> Option<Permission> {
+        let fits = |rule: &&Rule| rule.fits(tool.name, arguments) || tool.also.iter().any(|name| rule.fits(name, arguments));
+        self.rules.iter().filter(fits).map(|rule| rule.permission).max()
     }
 }
 
@@ -200,6 +175,8 @@ fn rules(plan: &Value) -> Vec<Rule> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToolFacts<'a> {
     pub name: &'a str,
+    /// Other spellings of the name; a rule for any of them holds.
+    pub also: &'a [String],
     /// Unknown counts as a write.
     pub read_only: Option<bool>,
     /// The author's word on this tool.
@@ -209,32 +186,12 @@ pub struct ToolFacts<'a> {
 }
 
 /// Decides a call. A deny by anyone wins; otherwise the most specific voice does: tool, server, strictest rule, default.
-pub fn decide(plan: &Plan, tool: &ToolFacts<'_>, arguments: &Value) -> Verdict {
-    let voices = [tool.permission, tool.server_permission, plan.strictest(tool.name, arguments)];
-    if plan.stopped || voices.contains(&Some(Permission::Deny)) {
-        return Verdict::Deny;
+pub fn decide(plan: &Plan, tool: &ToolFacts<'_>, arguments: &Value) -> Permission {
+    let voices = [tool.permission, tool.server_permission, plan.strictest(tool, arguments)];
+    if voices.contains(&Some(Permission::Deny)) {
+        return Permission::Deny;
     }
-    voices.into_iter().flatten().next().unwrap_or_else(|| plan.mode.permission(tool.read_only)).into()
-}
-
-/// Arguments as the key of a stored decision writes them: the same call gives the same text, however it was spelled.
-pub fn canonical_arguments(arguments: &Value) -> String {
-    match arguments {
-        Value::Null => "{}".to_owned(),
-        other => canonical(other).to_string(),
-    }
-}
-
-fn canonical(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let mut sorted: Vec<_> = fields.iter().map(|(key, value)| (key.clone(), canonical(value))).collect();
-            sorted.sort_by(|(left, _), (right, _)| left.cmp(right));
-            Value::Object(sorted.into_iter().collect::<Map<_, _>>())
-        }
-        Value::Array(items) => items.iter().map(canonical).collect(),
-        text => opened(text).map_or_else(|| text.clone(), |container| canonical(&container)),
-    }
+    voices.into_iter().flatten().next().unwrap_or_else(|| plan.mode.permission(tool.read_only))
 }
 
 /// The object or array that a string spells, if it spells one.
@@ -261,7 +218,7 @@ mod tests {
 
     #[test]
     fn without_rules_the_tool_speaks_before_the_default() {
-        use Verdict::{Allow, Ask, Deny};
+        use Permission::{Allow, Ask, Deny};
         let (yes, no) = (Some(true), Some(false));
         for (default, permission, read_only, verdict) in [
             ("allow", None, yes, Allow),
@@ -298,13 +255,12 @@ mod tests {
             let facts = ToolFacts { name: "fetch", read_only, permission, ..ToolFacts::default() };
             let plan = plan(default, &[]);
             assert_eq!(decide(&plan, &facts, &json!({})), verdict, "{default} {permission:?} {read_only:?}");
-            assert_eq!(decide(&plan.stopped(true), &facts, &json!({})), Deny, "the operator's switch");
         }
     }
 
     #[test]
     fn a_deny_wins_and_then_the_most_specific_voice() {
-        use Verdict::{Allow, Ask, Deny};
+        use Permission::{Allow, Ask, Deny};
         for (default, rules, permission, server_permission, verdict) in [
             ("ask", &[("fetch", "deny")][..], None, ALLOW, Deny),
             ("ask", &[("fetch", "deny")], ALLOW, None, Deny),
@@ -323,7 +279,7 @@ mod tests {
             ("deny", &[("Fetch", "allow")], None, None, Deny),
             ("ask", &[("other", "deny")], ALLOW, None, Allow),
         ] {
-            let facts = ToolFacts { name: "fetch", read_only: None, permission, server_permission };
+            let facts = ToolFacts { name: "fetch", permission, server_permission, ..ToolFacts::default() };
             assert_eq!(
                 decide(&plan(default, rules), &facts, &json!({})),
                 verdict,
@@ -334,7 +290,7 @@ mod tests {
 
     #[test]
     fn rules_look_at_the_name_and_the_first_string() {
-        use Verdict::{Allow, Ask, Deny};
+        use Permission::{Allow, Ask, Deny};
         let npm = json!({"command": "npm run test"});
         for (name, rules, arguments, verdict) in [
             ("Bash", &[("Bash", "allow")][..], json!({}), Allow),
@@ -361,6 +317,14 @@ mod tests {
             let facts = ToolFacts { name, ..ToolFacts::default() };
             assert_eq!(decide(&plan("deny", rules), &facts, &arguments), verdict, "{name} {rules:?} {arguments}");
         }
+    }
+
+    #[test]
+    fn a_rule_holds_for_every_spelling() {
+        let also = ["workflow.variant.pay".to_owned()];
+        let facts = ToolFacts { name: "workflow.environment.production.pay", also: &also, ..ToolFacts::default() };
+        assert_eq!(decide(&plan("allow", &[("workflow.variant.pay", "deny")]), &facts, &json!({})), Permission::Deny);
+        assert_eq!(decide(&plan("allow", &[("workflow.environment.*", "ask")]), &facts, &json!({})), Permission::Ask);
     }
 
     #[test]
@@ -398,21 +362,5 @@ mod tests {
             {"pattern": "", "permission": "deny"}, {"pattern": "a", "permission": "allow"}
         ]});
         assert_eq!(Plan::from_value(Some(&value)).rules, [Rule { tool: "a".into(), prefix: None, permission: Permission::Allow }]);
-    }
-
-    #[test]
-    fn one_call_has_one_spelling() {
-        for (arguments, text) in [
-            (json!(null), "{}"),
-            (json!({}), "{}"),
-            (json!("{}"), "{}"),
-            (json!({"b": 1, "a": {"d": [{"f": 1, "e": 2}], "c": null}}), r#"{"a":{"c":null,"d":[{"e":2,"f":1}]},"b":1}"#),
-            (json!(r#" {"b": 1, "a": "[1, 2]"}"#), r#"{"a":[1,2],"b":1}"#),
-            (json!({"a": "{broken"}), r#"{"a":"{broken"}"#),
-            (json!({"a": "7"}), r#"{"a":"7"}"#),
-            (json!("plain"), r#""plain""#),
-        ] {
-            assert_eq!(canonical_arguments(&arguments), text);
-        }
     }
 }

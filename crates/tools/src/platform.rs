@@ -43,7 +43,7 @@ impl Tools {
         let recording = self.recording(scope, &name);
         let id = recording.id();
         let result = self.run_op(scope, op, &name, request, routes).await;
-        let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: false });
+        let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: false, is_waiting: false });
         recording.finish(&reply, None).await;
         reply
     }
@@ -58,9 +58,11 @@ impl Tools {
     ) -> Result<ToolResult, CallError> {
         check(op, &request.arguments)?;
         let work = prepare(op, name, &request)?;
-        let facts = ToolFacts { name, read_only: Some(op.read_only), ..ToolFacts::default() };
-        let whole = asked(op, request.arguments, &request.context);
-        self.permit(scope, &facts, &whole, request.permission, Unsaid::AskBeforeWrites).await?;
+        crate::reserved::require_key(scope, op, &request.arguments)?;
+        let also = ops::other_refs(op);
+        let facts = ToolFacts { name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() };
+        let whole = asked(op, request.arguments.clone(), &request.context);
+        self.permit(scope, &facts, &request.arguments, &whole, request.permission, Unsaid::AskBeforeWrites).await?;
         match work {
             Prepared::Request(assembled) => Ok(read(routes.send(assembled).await)),
             Prepared::Call(call) => {

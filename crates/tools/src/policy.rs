@@ -8,7 +8,7 @@ use kernel::{ProjectId, Scope};
 use serde_json::{Map, Value, json};
 use store::{StoreError, args};
 
-use crate::permission::{Mode, Permission, Plan, ToolFacts, Verdict, decide};
+use crate::permission::{Mode, Permission, Plan, ToolFacts, decide};
 use crate::{CallError, Tools};
 
 /// How long another node may go on with an older policy.
@@ -67,12 +67,14 @@ impl Tools {
         Ok(policy)
     }
 
-    /// Lets a call go on, refuses it, or makes it wait. The caller may ask for more care than the project does, never for less.
+    /// Lets a call go on, refuses it, or makes it wait. The caller may ask for more care than the project does, never for less. Rules look
+    /// at the arguments; an approval is for the whole of what is done.
     pub(crate) async fn permit(
         &self,
         scope: Scope,
         facts: &ToolFacts<'_>,
         arguments: &Map<String, Value>,
+        whole: &Map<String, Value>,
         caller: Option<Permission>,
         unsaid: Unsaid,
     ) -> Result<(), CallError> {
@@ -80,10 +82,10 @@ impl Tools {
         let plan = plan(&policy, unsaid);
         // Most projects say nothing, and then there is nothing to look at.
         let verdict = if plan.is_silent() { plan.unsaid(facts) } else { decide(&plan, facts, &Value::Object(arguments.clone())) };
-        match verdict.max(caller.map_or(Verdict::Allow, Verdict::from)) {
-            Verdict::Allow => Ok(()),
-            Verdict::Ask => self.use_approval(scope, facts.name, arguments).await,
-            Verdict::Deny => Err(CallError::Denied(format!("The project does not allow calls of `{}`.", facts.name))),
+        match verdict.max(caller.unwrap_or(Permission::Allow)) {
+            Permission::Allow => Ok(()),
+            Permission::Ask => self.use_approval(scope, facts.name, whole).await,
+            Permission::Deny => Err(CallError::Denied(format!("The project does not allow calls of `{}`.", facts.name))),
         }
     }
 }

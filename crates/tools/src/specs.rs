@@ -133,7 +133,7 @@ impl ToolSpec {
     fn target(&self) -> String {
         match &self.work {
             Work::Callback(Callback { dispatch: Dispatch::Handler { call_ref, .. }, .. }) => call_ref.clone(),
-            Work::Callback(Callback { dispatch: Dispatch::Direct { .. }, .. }) => ops::call_ref(&self.name),
+            Work::Callback(Callback { dispatch: Dispatch::Direct { .. }, .. }) => format!("POST /tools/ops/{}", self.name),
             Work::Code { .. } | Work::Client => self.name.clone(),
         }
     }

@@ -76,6 +76,7 @@ impl Yard {
         let sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
         let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
+        ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
         let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners);
         let triggers = Triggers::new(triggers::Parts {
             db: db.clone(),

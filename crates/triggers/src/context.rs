@@ -9,14 +9,14 @@ use crate::schedule;
 
 /// The context of one delivery.
 pub(crate) fn of(delivery: &Delivery, event: Option<&EventRow>, about: &Value, now: Timestamp) -> Value {
-    let (event_type, timestamp, attributes) = match event {
-        Some(event) => (event.event_type.as_str(), event.received_at, event.attributes.clone()),
-        None => {
-            let slot = slot(&delivery.event_id);
-            (delivery.event_key.as_str(), slot.unwrap_or(now), json!({"timestamp": slot.map_or_else(|| now.to_string(), schedule::iso)}))
-        }
-    };
-    whole(&delivery.event_id, event_type, timestamp, delivery.created_at, &attributes, about, &json!(delivery.project))
+    if let Some(event) = event {
+        let project = json!(delivery.project);
+        return whole(&delivery.event_id, &event.event_type, event.received_at, delivery.created_at, &event.attributes, about, &project);
+    }
+    let slot = slot(&delivery.event_id);
+    let attributes = json!({"timestamp": slot.map_or_else(|| now.to_string(), schedule::iso)});
+    let timestamp = slot.unwrap_or(now);
+    whole(&delivery.event_id, &delivery.event_key, timestamp, delivery.created_at, &attributes, about, &json!(delivery.project))
 }
 
 /// The same for an event that somebody pasted.

@@ -81,16 +81,12 @@ impl Triggers {
              where project_id = $1 and id = $2 and (state in ('done', 'dead') or (state = 'ready' and attempts > 0)) returning ",
             delivery_columns!()
         );
-        match self.db.returning(sql, args![scope.project, id, self.clock.now()]).await? {
-            Some(row) => {
-                self.0.wake.notify_one();
-                Ok(rows::delivery(&row)?)
-            }
-            None => {
-                let (found, _) = self.delivery(scope, id).await?;
-                Err(TriggerError::State(format!("The delivery is {}; it can be retried when it has ended.", found.state.name())))
-            }
+        if let Some(row) = self.db.returning(sql, args![scope.project, id, self.clock.now()]).await? {
+            self.0.wake.notify_one();
+            return Ok(rows::delivery(&row)?);
         }
+        let (found, _) = self.delivery(scope, id).await?;
+        Err(TriggerError::State(format!("The delivery is {}; it can be retried when it has ended.", found.state.name())))
     }
 
     /// Runs everything again that failed for good and fits the filter; how many.

@@ -92,6 +92,14 @@ impl Workflows {
         self.find(scope.project, Family::Environment, &references.environment).await
     }
 
+    /// The slug of the environment that the references name, if they name one.
+    pub async fn environment_slug(&self, scope: Scope, references: &References) -> Result<Option<String>, WorkflowError> {
+        if !references.names_environment() {
+            return Ok(None);
+        }
+        Ok(Some(self.retrieve_environment(scope, references).await?.artifact.slug))
+    }
+
     /// Finds a revision by references to its levels; the deepest one decides, the others must agree.
     pub(crate) async fn find(&self, project: ProjectId, family: Family, levels: &Levels) -> Result<Retrieved, WorkflowError> {
         let db = &self.0.db;

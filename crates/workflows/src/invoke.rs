@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::data::{self, Kind};
 use crate::http::Post;
 use crate::runs::Run;
-use crate::steps::{Frame, Steps};
+use crate::steps::{Frame, StepError, Steps};
 use crate::{References, Retrieved, WorkflowError, Workflows};
 
 /// How deep workflows may call workflows.
@@ -48,6 +48,8 @@ pub struct InvokeReply {
     pub message: String,
     pub outputs: Option<Value>,
     pub references: Value,
+    /// Whether it stopped at a step that waits for somebody's word.
+    pub is_waiting: bool,
 }
 
 impl InvokeReply {
@@ -62,15 +64,16 @@ pub(crate) struct Ending {
     pub(crate) code: i64,
     pub(crate) message: String,
     pub(crate) outputs: Option<Value>,
+    pub(crate) is_waiting: bool,
 }
 
 impl Ending {
     fn ok(outputs: Value) -> Self {
-        Self { code: 200, message: "Success".to_owned(), outputs: Some(outputs) }
+        Self { code: 200, message: "Success".to_owned(), outputs: Some(outputs), is_waiting: false }
     }
 
     pub(crate) fn failed(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), outputs: None }
+        Self { code, message: message.into(), outputs: None, is_waiting: false }
     }
 }
 
@@ -138,7 +141,8 @@ impl Workflows {
         let recorder = Recorder { workflows: self.clone(), run: Some(run), started: Instant::now(), is_over: false };
         let ending = self.run_revision(scope, &found, &request, id).await;
         recorder.finish(&ending).await;
-        Ok(InvokeReply { run: id, code: ending.code, message: ending.message, outputs: ending.outputs, references: found.references() })
+        let Ending { code, message, outputs, is_waiting } = ending;
+        Ok(InvokeReply { run: id, code, message, outputs, references: found.references(), is_waiting })
     }
 
     async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId) -> Ending {
@@ -194,7 +198,7 @@ impl Workflows {
         };
         match steps.run(&frame).await {
             Ok(outputs) => Ending::ok(outputs),
-            Err(error) => Ending::failed(424, error),
+            Err(error) => Ending { is_waiting: matches!(error, StepError::Waiting(_)), ..Ending::failed(424, error.to_string()) },
         }
     }
 }

@@ -33,7 +33,7 @@ pub use invoke::{InvokeReply, InvokeRequest, MAX_DEPTH, RUN_LIMIT};
 pub use model::{Artifact, Edit, Family, NewArtifact, NewVariant, Query, Revision, Variant};
 pub use reference::{Reference, References};
 pub use runs::{Run, RunFilter, RunPage};
-pub use steps::{StepCall, StepCaller};
+pub use steps::{StepCall, StepCaller, StepError};
 
 /// The workflows and environments of a deployment.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ impl Family {
     }
 
     /// As errors call it.
-    pub(crate) fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             Self::Workflow => "Workflow",
             Self::Environment => "Environment",

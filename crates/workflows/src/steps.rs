@@ -33,8 +33,34 @@ pub struct StepCall {
 
 /// Makes the calls of steps.
 pub trait StepCaller: Send + Sync + std::fmt::Debug {
-    /// Calls a tool by its ref; an error is what the tool or the way to it said.
-    fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, String>>;
+    /// Calls a tool by its ref.
+    fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, StepError>>;
+}
+
+/// A step that came to no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StepError {
+    /// What the tool or the way to it said.
+    #[error("{0}")]
+    Failed(String),
+    /// Somebody has to allow it first. The run ends here and is made again then.
+    #[error("{0}")]
+    Waiting(String),
+}
+
+impl From<String> for StepError {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
+}
+
+impl StepError {
+    fn of(self, step: &str) -> Self {
+        match self {
+            Self::Failed(message) => Self::Failed(format!("step `{step}`: {message}")),
+            Self::Waiting(message) => Self::Waiting(format!("step `{step}`: {message}")),
+        }
+    }
 }
 
 /// What steps run under.
@@ -114,11 +140,11 @@ impl Steps {
     }
 
     /// Runs the steps in order. The error names the step that ended it.
-    pub(crate) async fn run(&self, frame: &Frame<'_>) -> Result<Value, String> {
+    pub(crate) async fn run(&self, frame: &Frame<'_>) -> Result<Value, StepError> {
         let mut context = json!({"inputs": frame.inputs, "steps": {}});
         let mut last = Value::Null;
         for step in &self.steps {
-            let outcome = step.run(frame, &context).await.map_err(|error| format!("step `{}`: {error}", step.name))?;
+            let outcome = step.run(frame, &context).await.map_err(|error| error.of(&step.name))?;
             context["steps"][&step.name] = match outcome {
                 Outcome::Skipped => json!({"skipped": true}),
                 Outcome::Failed(error) => json!({"ok": false, "error": error}),
@@ -143,7 +169,7 @@ enum Outcome {
 }
 
 impl Step {
-    async fn run(&self, frame: &Frame<'_>, context: &Value) -> Result<Outcome, String> {
+    async fn run(&self, frame: &Frame<'_>, context: &Value) -> Result<Outcome, StepError> {
         if let Some(when) = &self.when
             && !is_true(when.render(context).map_err(|error| error.to_string())?.as_ref())
         {
@@ -151,11 +177,11 @@ impl Step {
         }
         let arguments = match self.arguments.render(context).map_err(|error| error.to_string())? {
             Some(arguments) if depth_exceeds(&arguments, MAX_DEPTH) => {
-                return Err(format!("the arguments are nested more than {MAX_DEPTH} deep"));
+                return Err(format!("the arguments are nested more than {MAX_DEPTH} deep").into());
             }
             Some(Value::Object(arguments)) => arguments,
             None => Map::new(),
-            Some(_) => return Err("the arguments are not an object".to_owned()),
+            Some(_) => return Err("the arguments are not an object".to_owned().into()),
         };
         let call = StepCall {
             scope: frame.scope,
@@ -167,7 +193,7 @@ impl Step {
         };
         match frame.caller.call(call).await {
             Ok(result) => Ok(Outcome::Done(result)),
-            Err(error) if self.on_error == OnError::Continue => Ok(Outcome::Failed(error)),
+            Err(StepError::Failed(error)) if self.on_error == OnError::Continue => Ok(Outcome::Failed(error)),
             Err(error) => Err(error),
         }
     }
@@ -211,14 +237,14 @@ mod tests {
     struct Echo(Mutex<Vec<(String, Option<String>)>>);
 
     impl StepCaller for Echo {
-        fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, String>> {
+        fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, StepError>> {
             self.0.lock().unwrap().push((call.name.clone(), call.idempotency_key));
-            let result = if call.name.ends_with("bad") { Err("it broke".to_owned()) } else { Ok(Value::Object(call.arguments)) };
+            let result = if call.name.ends_with("bad") { Err("it broke".to_owned().into()) } else { Ok(Value::Object(call.arguments)) };
             Box::pin(async { result })
         }
     }
 
-    async fn run(data: Value, inputs: Value) -> (Result<Value, String>, Vec<(String, Option<String>)>) {
+    async fn run(data: Value, inputs: Value) -> (Result<Value, StepError>, Vec<(String, Option<String>)>) {
         let caller = Echo::default();
         let scope = Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default() };
         let frame = Frame { caller: &caller, scope, inputs: &inputs, depth: 1, in_test: false, idempotency_key: Some("d1") };
@@ -247,7 +273,7 @@ mod tests {
     async fn a_failing_step_ends_the_run_and_is_named() {
         let data = json!({"steps": [{"name": "a", "call": "workflow.variant.bad"}, {"name": "b", "call": "workflow.variant.b"}]});
         let (result, called) = run(data, json!({})).await;
-        assert_eq!((result.unwrap_err().as_str(), called.len()), ("step `a`: it broke", 1));
+        assert_eq!((result.unwrap_err(), called.len()), (StepError::Failed("step `a`: it broke".to_owned()), 1));
     }
 
     #[test]

@@ -102,6 +102,7 @@ macro_rules! listed {
 listed!(Artifact => |row| row.name.as_deref(), Variant => |row| row.name.as_deref(), Revision => |_| None);
 
 pub(crate) async fn artifacts(app: &App, scope: Scope, family: Family, ask: Ask) -> ApiResult<Page<Artifact>> {
+    ask.few()?;
     if ask.artifact_refs.is_empty() {
         return Ok(ask.page(app.workflows.query_artifacts(scope, family, &ask.query(None, None)).await?));
     }
@@ -111,6 +112,7 @@ pub(crate) async fn artifacts(app: &App, scope: Scope, family: Family, ask: Ask)
 }
 
 pub(crate) async fn variants(app: &App, scope: Scope, family: Family, ask: Ask) -> ApiResult<Page<Variant>> {
+    ask.few()?;
     let roots = roots(app, scope, family, &ask.artifact_refs).await?;
     let mut rows = Vec::new();
     if ask.variant_refs.is_empty() {
@@ -125,6 +127,7 @@ pub(crate) async fn variants(app: &App, scope: Scope, family: Family, ask: Ask) 
 }
 
 pub(crate) async fn revisions(app: &App, scope: Scope, family: Family, ask: Ask) -> ApiResult<Page<Revision>> {
+    ask.few()?;
     let roots = roots(app, scope, family, &ask.artifact_refs).await?;
     let lines: Vec<Option<VariantId>> = if ask.variant_refs.is_empty() {
         vec![None]
@@ -132,19 +135,20 @@ pub(crate) async fn revisions(app: &App, scope: Scope, family: Family, ask: Ask)
         named_variants(app, scope, family, &ask.variant_refs).await?.into_iter().map(|variant| Some(variant.id)).collect()
     };
     let mut rows = Vec::new();
-    if ask.revision_refs.is_empty() {
+    let under = |row: &Revision| roots.iter().any(|root| root.is_none_or(|root| root == row.artifact));
+    if !ask.revision_refs.is_empty() {
+        rows = named_revisions(app, scope, family, &ask.revision_refs).await?;
+        rows.retain(|row| ask.takes(row) && under(row) && lines.iter().any(|line| line.is_none_or(|line| line == row.variant)));
+    } else if ask.variant_refs.is_empty() {
         for root in &roots {
-            for line in &lines {
-                rows.extend(app.workflows.query_revisions(scope, family, &ask.query(*root, *line)).await?);
-            }
+            rows.extend(app.workflows.query_revisions(scope, family, &ask.query(*root, None)).await?);
         }
     } else {
-        rows = named_revisions(app, scope, family, &ask.revision_refs).await?;
-        rows.retain(|row| {
-            ask.takes(row)
-                && roots.iter().any(|root| root.is_none_or(|root| root == row.artifact))
-                && lines.iter().any(|line| line.is_none_or(|line| line == row.variant))
-        });
+        // A variant is under one artifact, so its rows are all or none of what is asked for.
+        for line in lines {
+            rows.extend(app.workflows.query_revisions(scope, family, &ask.query(None, line)).await?);
+        }
+        rows.retain(under);
     }
     Ok(ask.page(rows))
 }
@@ -178,7 +182,6 @@ fn absent<T>(found: Result<T, WorkflowError>) -> ApiResult<Option<T>> {
 }
 
 async fn named_artifacts(app: &App, scope: Scope, family: Family, refs: &[RefBody]) -> ApiResult<Vec<Artifact>> {
-    few(refs)?;
     let mut rows = Vec::new();
     for reference in refs {
         rows.extend(absent(app.workflows.named(scope, family, reference.id, reference.slug.as_deref()).await)?);
@@ -187,7 +190,6 @@ async fn named_artifacts(app: &App, scope: Scope, family: Family, refs: &[RefBod
 }
 
 async fn named_variants(app: &App, scope: Scope, family: Family, refs: &[RefBody]) -> ApiResult<Vec<Variant>> {
-    few(refs)?;
     let mut rows = Vec::new();
     for reference in refs {
         match (reference.id, &reference.slug) {
@@ -203,7 +205,6 @@ async fn named_variants(app: &App, scope: Scope, family: Family, refs: &[RefBody
 }
 
 async fn named_revisions(app: &App, scope: Scope, family: Family, refs: &[RefBody]) -> ApiResult<Vec<Revision>> {
-    few(refs)?;
     let mut rows = Vec::new();
     for reference in refs {
         match (reference.id, &reference.slug) {
@@ -222,11 +223,13 @@ fn by_slug(slug: &str) -> Query {
     Query { slug: Some(slug.to_owned()), include_archived: true, ..Query::default() }
 }
 
-fn few(refs: &[RefBody]) -> ApiResult<()> {
-    if refs.len() > MAX_REFS {
-        return Err(ApiError::unprocessable(format!("A list holds at most {MAX_REFS} references.")));
+impl Ask {
+    fn few(&self) -> ApiResult<()> {
+        if self.artifact_refs.len() + self.variant_refs.len() + self.revision_refs.len() > MAX_REFS {
+            return Err(ApiError::unprocessable(format!("A request holds at most {MAX_REFS} references.")));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn unnamed() -> ApiError {

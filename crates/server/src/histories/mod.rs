@@ -286,7 +286,7 @@ pub(crate) async fn fork_source(
     };
     let ask = Ask { variant_refs: vec![RefBody { id: None, slug: Some(slug) }], include_archived: true, ..Ask::default() };
     let found = variants(app, scope, family, ask).await?.rows.pop();
-    Ok(found.ok_or_else(|| ApiError::not_found(format!("{} variant not found", title(family))))?.id)
+    Ok(found.ok_or_else(|| ApiError::not_found(format!("{} variant not found", family.title())))?.id)
 }
 
 /// The variant whose history is asked for, and the version it begins with.
@@ -306,11 +306,4 @@ pub(crate) async fn log_start(
     let Some(id) = artifact else { return Err(ApiError::bad_request("Name a variant, a revision or the whole by id.")) };
     let fields = Map::from_iter([(family.name().to_owned(), json!({"id": id}))]);
     Ok((retrieve(app, scope, family, &fields, None).await?.variant.id, None))
-}
-
-fn title(family: Family) -> &'static str {
-    match family {
-        Family::Workflow => "Workflow",
-        Family::Environment => "Environment",
-    }
 }

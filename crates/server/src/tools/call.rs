@@ -19,6 +19,8 @@ use crate::edge::{ApiError, ApiResult, Payload, Scoped};
 /// Says what kind of run the caller is.
 pub(crate) const RUN_KIND: &str = "x-agenta-run-kind";
 
+const MAX_KEY: usize = 255;
+
 /// A request to call a tool.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct CallTool {
@@ -145,8 +147,8 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> ApiResult<Option<String>> 
     match headers.get("idempotency-key") {
         None => Ok(None),
         Some(value) => match value.to_str() {
-            Ok(key) => Ok(Some(key.to_owned())),
-            Err(_) => Err(ApiError::bad_request("Idempotency-Key must be plain ASCII.")),
+            Ok(key) if (1..=MAX_KEY).contains(&key.len()) => Ok(Some(key.to_owned())),
+            _ => Err(ApiError::bad_request("Idempotency-Key must be 1 to 255 ASCII characters.")),
         },
     }
 }
@@ -167,7 +169,7 @@ pub(crate) fn read_permission(word: Option<&str>) -> ApiResult<Option<Permission
 }
 
 pub(crate) fn answer(reply: CallReply, tool_call_id: String) -> CallAnswer {
-    let CallReply { id, at, result, is_gateway } = reply;
+    let CallReply { id, at, result, is_gateway, .. } = reply;
     let code = if result.error.is_none() { "STATUS_CODE_OK" } else { "STATUS_CODE_ERROR" };
     let content = if is_gateway {
         json!({"data": result.data, "error": result.error, "successful": result.error.is_none()}).to_string()

@@ -56,8 +56,11 @@ impl OwnRoutes for Own<'_> {
                 Err(never) => match never {},
             };
             let status = response.status().as_u16();
-            let body = axum::body::to_bytes(response.into_body(), MAX_ANSWER).await;
-            (status, body.unwrap_or_else(|_| Bytes::from_static(b"\"The answer is larger than 4 MiB. Ask for less.\"")))
+            let Ok(body) = axum::body::to_bytes(response.into_body(), MAX_ANSWER).await else {
+                let detail = Bytes::from_static(b"{\"detail\": \"The answer is larger than 4 MiB. Ask for less.\"}");
+                return (StatusCode::BAD_GATEWAY.as_u16(), detail);
+            };
+            (status, body)
         })
     }
 }

@@ -1,5 +1,6 @@
 //! `POST /workflows/invoke`
 
+use ::tools::CallError;
 use ::workflows::{InvokeReply, InvokeRequest, References};
 use axum::Json;
 use axum::extract::State;
@@ -15,11 +16,12 @@ use super::runs::RunStatus;
 use crate::App;
 use crate::edge::auth::RunWorkflows;
 use crate::edge::{ApiError, ApiResult, Payload, Scoped};
+use crate::tools::approvals::ApprovalAnswer;
+use crate::tools::call::idempotency_key;
 
 /// The version of the envelope.
 const VERSION: &str = "2025.07.14";
 const SESSION: &str = "x-ag-session-id";
-const MAX_KEY: usize = 255;
 
 /// What to run and with what. Unknown keys are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -106,7 +108,7 @@ pub struct InvokeMeta {
 #[utoipa::path(post, path = "/workflows/invoke", operation_id = "invoke_workflow", tag = "Workflows", security(("key" = ["run_workflows"])), request_body = InvokeWorkflow,
     params(("Idempotency-Key" = Option<String>, Header, description = "Passed on to the workflow's service and to the calls of its steps"),
         ("X-Ag-Session-Id" = Option<String>, Header, description = "The session, if the body names none")),
-    responses((status = 200, body = InvokeAnswer), (status = 400, body = InvokeAnswer, description = "The references or inputs do not fit, or there is nothing to run"),
+    responses((status = 200, body = InvokeAnswer), (status = 202, body = ApprovalAnswer, description = "Waits for a person"), (status = 400, body = InvokeAnswer, description = "The references or inputs do not fit, or there is nothing to run"),
         (status = 404, description = "No such workflow, or not deployed"), (status = 406, description = "Only JSON is answered"),
         (status = 424, body = InvokeAnswer, description = "A step or the workflow's service failed"), (status = 502, body = InvokeAnswer, description = "The workflow's service failed"),
         (status = 504, body = InvokeAnswer, description = "It took too long")))]
@@ -135,8 +137,11 @@ pub(crate) async fn invoke(
         limit: Some(app.options.run_limit()),
         ..InvokeRequest::default()
     };
-    let reply = app.workflows.invoke(scope, request).await?;
-    Ok(answer(reply, session_id))
+    match app.tools.invoke(scope, request).await {
+        Ok(reply) => Ok(answer(reply, session_id)),
+        Err(CallError::Waiting(approval)) => Ok((StatusCode::ACCEPTED, Json(ApprovalAnswer::from(*approval))).into_response()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn answer(reply: InvokeReply, session_id: Option<String>) -> Response {
@@ -203,14 +208,6 @@ fn session(given: Option<String>, headers: &HeaderMap) -> ApiResult<Option<Strin
             vec![json!("body"), json!("session_id")],
             "must be 1 to 128 letters, digits, `.`, `_`, `:` and `-`",
         ))
-    }
-}
-
-fn idempotency_key(headers: &HeaderMap) -> ApiResult<Option<String>> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    match value.to_str() {
-        Ok(key) if (1..=MAX_KEY).contains(&key.len()) => Ok(Some(key.to_owned())),
-        _ => Err(ApiError::bad_request("Idempotency-Key must be 1 to 255 ASCII characters.")),
     }
 }
 

@@ -21,6 +21,9 @@ pub struct Op {
     pub aliases: Vec<String>,
     pub description: String,
     pub target: Target,
+    /// What the route asks of a key; it is looked at before a person is.
+    #[serde(default, deserialize_with = "named")]
+    pub permission: Option<kernel::Permission>,
     #[serde(default)]
     pub read_only: bool,
     /// Body path to `$ctx.` token: what the run decides and the model never does.
@@ -36,6 +39,11 @@ pub struct Op {
     pub accepts_description: bool,
     /// The arguments with the bound fields still in.
     pub input_schema: Value,
+}
+
+fn named<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<kernel::Permission>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    name.parse().map(Some).map_err(|_| serde::de::Error::custom(format!("`{name}` is not a permission")))
 }
 
 /// Where an op goes.
@@ -77,6 +85,11 @@ pub enum Handler {
 /// The name of an op at `/tools/call`.
 pub fn call_ref(op: &str) -> String {
     format!("tools.{RESERVED_PROVIDER}.{op}")
+}
+
+/// The same under the op's older names.
+pub fn other_refs(op: &Op) -> Vec<String> {
+    op.aliases.iter().map(|alias| call_ref(alias)).collect()
 }
 
 impl Handler {
@@ -144,6 +157,13 @@ pub fn lookup(name: &str) -> Result<&'static Op, UnknownOp> {
         Some(Absent { op, reason }) => UnknownOp::NotOffered { op, reason },
         None => UnknownOp::Unknown { op: name.to_owned(), available: all().iter().map(|op| op.op.as_str()).collect() },
     })
+}
+
+/// Whether every op is sound; the error names those that are not.
+pub fn check_all() -> Result<(), String> {
+    let problems: Vec<String> =
+        all().iter().flat_map(|op| check(op).into_iter().map(|problem| format!("op `{}`: {problem}", op.op))).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
 /// What is wrong with an op; nothing for a sound one.
@@ -232,6 +252,9 @@ fn creatable(op: &Op, path: &FieldPath) -> bool {
 
 fn check_path(op: &Op, problems: &mut Vec<String>) {
     let Target::Endpoint { path, .. } = &op.target else { return };
+    if op.permission.is_none() {
+        problems.push("the route's permission is not named".to_owned());
+    }
     if path.starts_with("/api/") {
         problems.push(format!("path `{path}` names a mount"));
     }
@@ -317,6 +340,7 @@ mod tests {
             ("/context_bindings", json!({"id.x": "$ctx.run.kind"}), "binding `id.x` has no place in the schema"),
             ("/context_bindings", json!({"a": "run.kind"}), "binding `a` has the token `run.kind`, which is not `$ctx.` and a path"),
             ("/context_bindings", json!({"a": "$ctx.b", "a.c": "$ctx.d"}), "binding `a` holds another binding"),
+            ("/read_only", json!(true), "the route's permission is not named"),
             ("/args_into", json!("a."), "args_into `a.` is not a field path"),
         ];
         for (pointer, value, expected) in cases {

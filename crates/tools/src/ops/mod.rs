@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::permission::Permission;
 
 pub use bind::{BindError, FieldPath, Stripped, apply_bindings, bind_arguments, bound_values, strip_ephemeral, visible_schema};
-pub use catalog::{ABSENT, Absent, Handler, Method, Op, Target, UnknownOp, all, call_ref, check, find, lookup};
+pub use catalog::{ABSENT, Absent, Handler, Method, Op, Target, UnknownOp, all, call_ref, check, check_all, find, lookup, other_refs};
 pub use direct::{Assembled, DirectError, DirectTool, Mount, RESULT_MAX_BYTES, ToolCall, assemble, cap_text, check_target, failure_text};
 
 /// How a runner reaches an op.

@@ -4,7 +4,7 @@ mod config;
 mod test_run;
 
 use kernel::schema::{Schema, Violation};
-use kernel::{Permission, VariantId};
+use kernel::{Permission, Scope, VariantId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use workflows::WorkflowError;
@@ -104,19 +104,16 @@ impl Tools {
     async fn answer(&self, call: &Call, name: &str, permitted: bool) -> Result<ToolResult, CallError> {
         let op = ops::find(name).ok_or_else(|| CallError::UnknownReserved(call.target.to_string()))?;
         let work = Work::of(op).ok_or_else(|| CallError::NotHere { call_ref: call.target.to_string(), op: &op.op })?;
-        for permission in work.needs(&call.arguments) {
-            if !call.scope.may(permission) {
-                return Err(CallError::Forbidden(permission));
-            }
-        }
+        require_key(call.scope, op, &call.arguments)?;
         let arguments = bind(op, &work, call)?;
         if let Err(error) = check(op, &arguments) {
             return Ok(error.into());
         }
         if !permitted {
             let name = ops::call_ref(&op.op);
-            let facts = ToolFacts { name: &name, read_only: Some(op.read_only), ..ToolFacts::default() };
-            self.permit(call.scope, &facts, &call.arguments, call.permission, Unsaid::Run).await?;
+            let also = ops::other_refs(op);
+            let facts = ToolFacts { name: &name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() };
+            self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
         }
         match self.work(call, work, &arguments).await {
             Ok(data) => Ok(ToolResult { data, error: None }),
@@ -134,6 +131,15 @@ impl Tools {
             Work::CommitRevision => self.commit_revision(scope, arguments).await,
             Work::TestRun => self.test_run(call, arguments).await,
         }
+    }
+}
+
+/// Whether the key may do what the op does; nobody is asked about a call that the key could not make.
+pub(crate) fn require_key(scope: Scope, op: &Op, arguments: &Map<String, Value>) -> Result<(), CallError> {
+    let needs = Work::of(op).map_or_else(|| op.permission.into_iter().collect(), |work| work.needs(arguments));
+    match needs.into_iter().find(|permission| !scope.may(*permission)) {
+        Some(permission) => Err(CallError::Forbidden(permission)),
+        None => Ok(()),
     }
 }
 

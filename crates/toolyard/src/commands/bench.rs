@@ -296,7 +296,7 @@ async fn platform_ops(server: &Server, client: &Egress) -> anyhow::Result<Vec<Va
 async fn references(server: &Server, client: &Egress) -> anyhow::Result<Vec<Value>> {
     let mut tools = Vec::new();
     let inputs = json!({"type": "object", "properties": {"topic": {"type": "string"}}, "required": ["topic"]});
-    for slug in ["find", "sort", "tell", "file"] {
+    for slug in ["look", "sort", "tell", "file"] {
         let workflow = json!({"slug": slug, "data": {"kind": "echo", "schemas": {"inputs": inputs}}});
         send(client, server.post("/simple/workflows", &json!({"workflow": workflow}))?).await?;
         let deploy = json!({"workflow_ref": {"slug": slug}, "environment_ref": {"slug": "staging"}});

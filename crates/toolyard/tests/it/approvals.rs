@@ -114,6 +114,51 @@ on_both! {
         test.post("/tools/call", with("allow")).await.expect(202);
     }
 
+    async fn a_rule_for_a_workflow_holds_however_it_is_run(test: &Test) {
+        let made = test.post("/simple/workflows/", json!({"workflow": {"slug": "pay", "data": {"kind": "echo"}}})).await.expect(200);
+        test.post("/workflows/revisions/deploy", json!({"workflow_ref": {"slug": "pay"}, "environment_ref": {"slug": "staging"}})).await.expect(200);
+        ask_before(test, "workflow.variant.pay", "deny").await;
+        for name in ["workflow.variant.pay", "workflow.variant.pay.1", "workflow.environment.staging.pay"] {
+            test.call(name, json!({})).await.expect(403);
+        }
+        let run = |references: Value, inputs: Value| test.post("/workflows/invoke", json!({"references": references, "data": {"inputs": inputs}}));
+        let id = &made["workflow"]["id"];
+        for references in [json!({"workflow": {"slug": "pay"}}), json!({"workflow": {"id": id}}), json!({"workflow": {"slug": "pay"}, "environment": {"slug": "staging"}})] {
+            run(references, json!({})).await.expect(403);
+        }
+        ask_before(test, "workflow.environment.staging.pay", "ask").await;
+        run(json!({"workflow": {"slug": "pay"}}), json!({})).await.expect(200);
+        let staged = json!({"workflow": {"slug": "pay"}, "environment": {"slug": "staging"}});
+        let waits = run(staged.clone(), json!({"n": 1})).await.expect(202)["approval"].take();
+        assert_eq!((&waits["call_ref"], &waits["arguments"]["inputs"]), (&json!("workflow.variant.pay"), &json!({"n": 1})));
+        decide(test, waits["id"].as_str().unwrap(), "approve").await;
+        run(staged.clone(), json!({"n": 2})).await.expect(202);
+        assert_eq!(run(staged, json!({"n": 1})).await.expect(200)["data"]["outputs"], json!({"n": 1}));
+    }
+
+    async fn a_run_that_waits_is_made_again_under_its_key(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, MAKE, "ask").await;
+        let step = json!({"name": "a", "call": MAKE, "arguments": {"title": "x"}, "on_error": "continue"});
+        for (slug, data) in [("inner", json!({"steps": [step]})), ("outer", json!({"steps": [{"name": "b", "call": "workflow.variant.inner"}]}))] {
+            test.post("/simple/workflows/", json!({"workflow": {"slug": slug, "data": data}})).await.expect(200);
+        }
+        let call = || {
+            let request = http::Request::post("/tools/call").header("authorization", format!("ApiKey {}", test.owner)).header("idempotency-key", "k");
+            test.send(request.header("content-type", "application/json").body(call_body("workflow.variant.outer", &json!({})).to_string().into()).unwrap())
+        };
+        let before = fake.seen().len();
+        let waits = call().await.expect(200);
+        assert!(waits["call"]["status"]["message"].as_str().unwrap().contains("waits for approval"), "{waits}");
+        let pending = test.get("/tools/approvals?status=pending").await.expect(200);
+        decide(test, pending["approvals"][0]["id"].as_str().unwrap(), "approve").await;
+        for _ in 0..2 {
+            assert_eq!(call().await.expect(200)["call"]["status"]["code"], "STATUS_CODE_OK");
+        }
+        assert_eq!(fake.seen().len(), before + 1);
+    }
+
     async fn bad_calls_ask_nobody(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;

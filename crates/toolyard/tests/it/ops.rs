@@ -25,7 +25,74 @@ fn every_op_leads_to_a_route_of_ours() {
     }
 }
 
+/// An op may only offer what its route reads.
+#[test]
+fn every_field_of_an_op_is_a_field_of_its_route() {
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    let followed = |schema: &Value| match schema["$ref"].as_str() {
+        Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap().clone(),
+        None => schema.clone(),
+    };
+    let properties = |schema: &Value| -> serde_json::Map<String, Value> {
+        let schema = followed(schema);
+        let parts = ["allOf", "oneOf"].iter().filter_map(|name| schema[name].as_array()).flatten().map(&followed).chain([schema.clone()]);
+        parts.filter_map(|part| part["properties"].as_object().cloned()).flatten().collect()
+    };
+    for op in tools::ops::all() {
+        let tools::ops::Target::Endpoint { method, path } = &op.target else { continue };
+        let method = json!(method).as_str().unwrap().to_lowercase();
+        if !["post", "put"].contains(&method.as_str()) {
+            continue;
+        }
+        let trim = |path: &str| path.trim_end_matches('/').to_owned();
+        let (_, route) = document["paths"].as_object().unwrap().iter().find(|(known, _)| trim(known) == trim(path)).unwrap();
+        let mut known = properties(&route[&method]["requestBody"]["content"]["application/json"]["schema"]);
+        if let Some(into) = &op.args_into {
+            known = properties(&known[into]);
+        }
+        for (field, schema) in op.input_schema["properties"].as_object().unwrap() {
+            assert!(known.contains_key(field), "{}: {field}", op.op);
+            let inner = properties(&known[field]);
+            for name in schema["properties"].as_object().into_iter().flat_map(serde_json::Map::keys).filter(|_| !inner.is_empty()) {
+                assert!(inner.contains_key(name), "{}: {field}.{name}", op.op);
+            }
+        }
+    }
+}
+
 on_both! {
+    async fn nobody_is_asked_what_the_key_may_not_do(test: &Test) {
+        let (variant, _) = workflow(test, "agent", json!({"kind": "echo"})).await;
+        let context = json!({"workflow": {"artifact": {"id": uuid::Uuid::now_v7()}, "variant": {"id": variant}}});
+        let only = test.key("default", Role::Owner, Some(vec![Permission::RunTools])).await;
+        for (op, arguments, needs) in [
+            ("rename_agent", json!({"name": "Ada"}), "edit_workflows"),
+            ("query_workflows", json!({}), "view_workflows"),
+            ("test_run", json!({"inputs": {"messages": [{"role": "user", "content": "x"}]}}), "run_workflows"),
+        ] {
+            let body = json!({"arguments": arguments, "context": context});
+            let detail = test.post_as(&only, &format!("/tools/ops/{op}"), body).await.detail(403);
+            assert!(detail.contains(needs), "{op}: {detail}");
+        }
+        assert_eq!(test.get("/tools/approvals").await.expect(200)["count"], 0);
+    }
+
+    async fn rules_know_an_op_by_every_name_and_see_the_models_words(test: &Test) {
+        let policy = json!({"permissions": {"rules": [
+            {"pattern": "tools.agenta.find_capabilities", "permission": "deny"},
+            {"pattern": "tools.agenta.rename_agent(Evil:*)", "permission": "deny"},
+        ]}});
+        test.request(Method::PUT, "/tools/permissions", Some(format!("ApiKey {}", test.owner)), Some(policy)).await.expect(200);
+        let look = json!({"use_cases": ["make a thing"]});
+        for op in ["discover_tools", "find_capabilities"] {
+            test.post(&format!("/tools/ops/{op}"), json!({"arguments": look})).await.expect(403);
+            test.call(&format!("tools.agenta.{op}"), look.clone()).await.expect(403);
+        }
+        let rename = |name: &str| json!({"arguments": {"name": name}, "context": {"workflow": {"artifact": {"id": uuid::Uuid::now_v7()}}}});
+        test.post("/tools/ops/rename_agent", rename("Evil twin")).await.expect(403);
+        test.post("/tools/ops/rename_agent", rename("Ada")).await.expect(202);
+    }
+
     async fn reads_run_and_changes_ask(test: &Test) {
         let (variant, _) = workflow(test, "agent", json!({"kind": "echo"})).await;
         let variants = test.get(&format!("/workflows/variants/{variant}")).await.expect(200);
@@ -50,9 +117,7 @@ on_both! {
 
         // An op can do no more than its caller.
         let only = test.key("default", Role::Owner, Some(vec![Permission::RunTools])).await;
-        let refused = test.post_as(&only, "/tools/ops/rename_agent", rename).await.expect(200);
-        assert_eq!(refused["call"]["status"]["code"], "STATUS_CODE_ERROR");
-        assert!(refused["call"]["status"]["message"].as_str().unwrap().contains("HTTP 403"), "{refused}");
+        test.post_as(&only, "/tools/ops/rename_agent", rename).await.expect(403);
     }
 
     async fn what_is_bound_cannot_be_chosen(test: &Test) {
@@ -108,6 +173,7 @@ on_both! {
         for format in ["openai", "anthropic", "gemini", "mcp"] {
             let defined = test.post(&format!("/tools/specs?format={format}"), json!({"tools": configs})).await.expect(200);
             assert_eq!((defined["definitions"].as_array().unwrap().len(), &defined["names"]["make"]), (7, &json!("tools.native.fake.MAKE_A_THING.main")));
+            assert_eq!((&defined["names"]["discover_tools"], &defined["names"]["test_run"]), (&json!("POST /tools/ops/discover_tools"), &json!("tools.agenta.test_run")));
         }
         for (config, status) in [
             (json!({"type": "platform", "op": "nope"}), 422),

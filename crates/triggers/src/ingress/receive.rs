@@ -104,7 +104,7 @@ impl Triggers {
                 }
                 Ok(Received::Answer(answer))
             }
-            Ok(Judged::Event { keys, .. }) if !keys.iter().any(|key| *key == row.event_key) => {
+            Ok(Judged::Event { keys, .. }) if !keys.contains(&row.event_key) => {
                 Ok(Received::Accepted(Some("This subscription does not watch this event.")))
             }
             Ok(Judged::Event { verified, id, payload, .. }) => {
