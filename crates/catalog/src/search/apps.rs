@@ -2,7 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{document::Integration, popular, tokens::tokens};
+use super::{
+    document::Integration,
+    popular,
+    tokens::{is_stop, tokens},
+};
 
 /// Words that do not tell one product of a vendor from another; "Sheets" alone still means Google Sheets.
 const VENDORS: &[&str] = &["google", "microsoft", "aws", "amazon", "zoho", "azure", "adobe", "atlassian", "apple"];
@@ -106,8 +110,7 @@ impl Apps {
                 if taken[range.clone()].iter().any(|t| *t) {
                     continue;
                 }
-                let joined = words[range.clone()].concat();
-                let mentions = self.named(&joined, length, frequency);
+                let mentions = self.named(&words[range.clone()], frequency);
                 if mentions.is_empty() {
                     continue;
                 }
@@ -118,7 +121,9 @@ impl Apps {
         found
     }
 
-    fn named(&self, joined: &str, length: usize, frequency: &dyn Fn(&str) -> u32) -> Vec<(u32, f32)> {
+    fn named(&self, words: &[&str], frequency: &dyn Fn(&str) -> u32) -> Vec<(u32, f32)> {
+        let (joined, length) = (words.concat(), words.len());
+        let joined = joined.as_str();
         if let Some(apps) = self.forms.get(singular(joined)) {
             let own: u32 = apps.iter().map(|(app, _)| self.all[*app as usize].documents).sum();
             let alias_only = apps.iter().all(|(_, strength)| *strength < NAME);
@@ -131,7 +136,9 @@ impl Apps {
                 .filter(|(_, strength)| *strength > 0.1)
                 .collect();
         }
-        if length > 2 || joined.len() < 5 || frequency(joined) > 0 {
+        // "A Slack channel" is no misspelling: only one word, or the two halves of a name, can be.
+        let is_known = |word: &&str| is_stop(word) || self.forms.contains_key(singular(word));
+        if length > 2 || joined.len() < 5 || frequency(joined) > 0 || length == 2 && words.iter().any(is_known) {
             return Vec::new();
         }
         let close = self.forms.iter().filter(|(form, _)| form.len() >= 5 && one_edit(joined, form));
@@ -235,6 +242,7 @@ mod tests {
             ("add to google sheet", vec!["google_sheets"]),
             ("add to sheets", vec!["google_sheets"]),
             ("slak message", vec![]),
+            ("a slack message", vec!["slack"]),
             ("slack message from outlook", vec!["slack", "outlook"]),
             ("salesfroce lead", vec!["salesforce"]),
             ("monday item", vec!["monday"]),

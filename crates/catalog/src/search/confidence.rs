@@ -39,7 +39,10 @@ pub(super) fn coverage(index: &Index, document: u32, query: &Query, named: bool,
 }
 
 fn best_variant(index: &Index, document: u32, term: &super::query::Term, weights: &Weights) -> f32 {
-    let holds = |stem: &str| index.term(stem).is_some_and(|t| index.postings(t).binary_search_by_key(&document, |p| p.document).is_ok());
+    let holds = |stem: &str| {
+        let postings = index.term(stem).map_or(&[][..], |term| index.postings(term));
+        postings.binary_search_by_key(&document, |p| p.document).is_ok_and(|at| postings[at].in_document())
+    };
     variants(term, weights).filter(|(stem, _)| holds(stem)).map(|v| v.1).fold(0.0, f32::max)
 }
 

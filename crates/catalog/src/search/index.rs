@@ -11,9 +11,10 @@ use super::{
     verbs::{self, Intents},
 };
 
-/// The fields of a document: integration, name, description, parameters, about the integration.
-pub const FIELDS: usize = 5;
+/// The fields of a document: integration, name, description, parameters, about the integration, example use cases.
+pub const FIELDS: usize = 6;
 const NAME: usize = 1;
+const EXAMPLES: usize = 5;
 
 /// A document that holds a term: how often in each field, four bits a field.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,11 @@ pub(super) struct Posting {
 impl Posting {
     pub(super) fn count(self, field: usize) -> u32 {
         (self.counts >> (4 * field)) & 15
+    }
+
+    /// Whether a word stands in the document itself, not only in its examples.
+    pub(super) fn in_document(self) -> bool {
+        self.counts & ((1 << (4 * EXAMPLES)) - 1) > 0
     }
 
     pub(super) fn in_name(self) -> bool {
@@ -48,7 +54,8 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Example {
     pub(super) entry: u32,
-    pub(super) terms: u16,
+    /// How telling all its words are together.
+    pub(super) weight: f32,
 }
 
 /// An immutable index over a set of documents. Several can be searched as one.
@@ -145,8 +152,9 @@ impl Builder {
         let integration = format!("{} {}", document.integration.name, document.integration.key);
         let about = format!("{} {}", document.integration.aliases.join(" "), document.integration.about);
         let parameters = document.parameters.join(" ");
+        let examples = document.use_cases.join(" ");
         let texts: [&[&str]; FIELDS] =
-            [&[&integration], &[&document.name, &document.resource], &[&document.description], &[&parameters], &[&about]];
+            [&[&integration], &[&document.name, &document.resource], &[&document.description], &[&parameters], &[&about], &[&examples]];
         let mut counts: Vec<(u32, u32)> = Vec::with_capacity(48);
         let mut lengths = [0_u8; FIELDS];
         for (field, texts) in texts.iter().enumerate() {
@@ -197,14 +205,25 @@ impl Builder {
             let mut terms: Vec<u32> = tokens(&text).iter().filter_map(|t| self.term(&t.text)).collect();
             terms.sort_unstable();
             terms.dedup();
-            self.index.examples.push(Example { entry, terms: u16::try_from(terms.len()).unwrap_or(u16::MAX) });
+            self.index.examples.push(Example { entry, weight: 0.0 });
             self.found_examples.extend(terms.into_iter().map(|term| (term, example)));
         }
         let terms = self.index.terms.len();
         (self.index.offsets, self.index.postings) = by_term(terms, &self.found);
         (self.index.example_offsets, self.index.example_postings) = by_term(terms, &self.found_examples);
+        for (term, example) in &self.found_examples {
+            let rarity = rarity(self.index.len(), self.index.postings(*term).len());
+            self.index.examples[*example as usize].weight += rarity;
+        }
         self.index
     }
+}
+
+/// How telling a word is that so many of all documents hold.
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below the precision of a float")]
+pub(super) fn rarity(documents: usize, holders: usize) -> f32 {
+    let (documents, holders) = (documents as f32, holders as f32);
+    (1.0 + (documents - holders + 0.5).max(0.0) / (holders + 0.5)).ln()
 }
 
 /// Groups pairs by term with a counting sort: offsets per term, and the values in their original order.

@@ -9,6 +9,7 @@ pub mod dense;
 pub mod document;
 pub mod events;
 pub mod index;
+mod phrases;
 mod popular;
 mod query;
 mod rank;

@@ -1,9 +1,10 @@
 //! What a use case says, before any index is asked.
 
 use super::{
+    phrases,
     stem::stem,
     synonyms::{self, Relation},
-    tokens::{is_stop, tokens},
+    tokens::{Token, is_stop, tokens},
 };
 
 /// Beyond this many words a use case says nothing new, but would cost time.
@@ -38,7 +39,7 @@ pub(super) struct Query {
 impl Query {
     pub(super) fn new(text: &str) -> Self {
         let mut query = Self::default();
-        for token in tokens(text).into_iter().take(MOST_WORDS) {
+        for token in plain(tokens(text).into_iter().take(MOST_WORDS).collect()) {
             let at = query.words.len() - usize::from(token.joined);
             if !is_stop(&token.text) {
                 query.count(&token.text, at);
@@ -70,6 +71,23 @@ impl Query {
             self.terms.push(Term { stem, count: 1.0, at: vec![at], names_app: false, related });
         }
     }
+}
+
+/// The words with turns of phrase in plain words.
+fn plain(words: Vec<Token>) -> Vec<Token> {
+    let texts: Vec<&str> = words.iter().map(|token| token.text.as_str()).collect();
+    let mut out = Vec::with_capacity(words.len());
+    let mut at = 0;
+    while at < words.len() {
+        if let Some((length, meaning)) = phrases::at_start(&texts[at..], at == 0) {
+            out.extend(meaning.iter().map(|word| Token { text: (*word).to_owned(), joined: false }));
+            at += length;
+        } else {
+            out.push(words[at].clone());
+            at += 1;
+        }
+    }
+    out
 }
 
 /// The sentences of a use case to embed: several short vectors say more than one of a long story.

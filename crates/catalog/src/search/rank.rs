@@ -122,6 +122,7 @@ struct Shard<'a> {
     words: Vec<f32>,
     name: Vec<f32>,
     example: Vec<f32>,
+    sure_example: Vec<f32>,
     /// Cosines, empty when this index has no vectors or the use case none.
     meaning: Vec<f32>,
     /// Per app how likely it is when none is named.
@@ -150,7 +151,15 @@ impl<'a> Shard<'a> {
             meaning.truncate(index.len());
         }
         let prior = index.apps.iter().map(|app| if options.preferred.contains(&app.key.as_str()) { 1.0 } else { app.prior }).collect();
-        Self { index, words: evidence.words, name: evidence.name, example: evidence.example, meaning, prior }
+        Self {
+            index,
+            words: evidence.words,
+            name: evidence.name,
+            example: evidence.example,
+            sure_example: evidence.sure_example,
+            meaning,
+            prior,
+        }
     }
 
     fn hit(&self, index: usize, entry: u32, query: &Query, collection: &Collection<'_>, scale: &Scale<'_>) -> Option<Hit> {
@@ -159,7 +168,8 @@ impl<'a> Shard<'a> {
         let reasons = self.reasons(at, own, named, scale)?;
         let is_named = named.iter().any(|(app, _)| *app == own.app);
         let coverage = confidence::coverage(self.index, entry, query, is_named, collection, scale.weights);
-        let confidence = confidence::confidence(coverage, self.example.get(at).copied().unwrap_or_default(), self.meaning.get(at).copied());
+        let confidence =
+            confidence::confidence(coverage, self.sure_example.get(at).copied().unwrap_or_default(), self.meaning.get(at).copied());
         Some(Hit { index, document: own.id, score: reasons.sum(), confidence, reasons })
     }
 

@@ -1,7 +1,7 @@
 //! The lexical score: BM25 over fields, with the statistics of all searched indexes taken together.
 
 use super::{
-    index::{Entry, FIELDS, Index, Posting},
+    index::{Entry, FIELDS, Index, Posting, rarity},
     query::{Query, Term},
     synonyms::Relation,
     weights::Weights,
@@ -11,7 +11,7 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Collection<'a> {
     indexes: &'a [&'a Index],
-    documents: f32,
+    documents: usize,
     averages: [f32; FIELDS],
 }
 
@@ -22,16 +22,18 @@ pub(super) struct Evidence {
     /// Share of the words of the name that the use case holds.
     pub(super) name: Vec<f32>,
     pub(super) example: Vec<f32>,
+    /// The same from examples that share more than one word with the use case; one word can be chance.
+    pub(super) sure_example: Vec<f32>,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts and lengths stay far below the precision of a float")]
 impl<'a> Collection<'a> {
     pub(super) fn new(indexes: &'a [&'a Index]) -> Self {
-        let documents = indexes.iter().map(|i| i.len()).sum::<usize>() as f32;
+        let documents = indexes.iter().map(|i| i.len()).sum::<usize>();
         let mut averages = [0.0; FIELDS];
         for (field, average) in averages.iter_mut().enumerate() {
             let sum: u64 = indexes.iter().map(|i| i.length_sums[field]).sum();
-            *average = (sum as f32 / documents.max(1.0)).max(0.5);
+            *average = (sum as f32 / documents.max(1) as f32).max(0.5);
         }
         Self { indexes, documents, averages }
     }
@@ -44,13 +46,12 @@ impl<'a> Collection<'a> {
 
     /// How telling a stem is.
     pub(super) fn rarity(&self, stem: &str) -> f32 {
-        let frequency = self.frequency(stem) as f32;
-        (1.0 + (self.documents - frequency + 0.5).max(0.0) / (frequency + 0.5)).ln()
+        rarity(self.documents, self.frequency(stem) as usize)
     }
 
     pub(super) fn evidence(&self, index: &Index, query: &Query, weights: &Weights) -> Evidence {
         let size = index.len();
-        let mut evidence = Evidence { words: vec![0.0; size], name: vec![0.0; size], example: vec![0.0; index.examples.len()] };
+        let mut evidence = Evidence { words: vec![0.0; size], name: vec![0.0; size], example: Vec::new(), sure_example: Vec::new() };
         let mut best = Best::new(size);
         let mut best_name = Best::new(size);
         for term in &query.terms {
@@ -70,7 +71,7 @@ impl<'a> Collection<'a> {
             best_name.next();
         }
         if !index.examples.is_empty() {
-            evidence.example = self.examples(index, query);
+            (evidence.example, evidence.sure_example) = self.examples(index, query, weights);
         }
         evidence
     }
@@ -88,27 +89,38 @@ impl<'a> Collection<'a> {
     }
 
     /// Per document the likeness of its best example: the share of the use case it explains times the share of it that is used.
-    fn examples(&self, index: &Index, query: &Query) -> Vec<f32> {
+    /// The name of an app counts on neither side: the document either belongs to it or not.
+    fn examples(&self, index: &Index, query: &Query, weights: &Weights) -> (Vec<f32>, Vec<f32>) {
         let mut explained = vec![0.0; index.examples.len()];
-        let mut used = vec![0.0; index.examples.len()];
-        let mut all = 0.0;
-        for term in &query.terms {
+        let mut best = Best::new(index.examples.len());
+        let mut words = vec![0_u8; index.examples.len()];
+        let (mut all, mut count) = (0.0, 0_u8);
+        for term in query.terms.iter().filter(|term| !term.names_app) {
+            count = count.saturating_add(1);
             let value = self.rarity(&term.stem);
             all += value;
-            for &example in index.term(&term.stem).map_or(&[][..], |t| index.example_postings(t)) {
-                explained[example as usize] += value;
-                used[example as usize] += 1.0;
+            for (stem, weight) in variants(term, weights) {
+                let weight = if weight < 1.0 { weight * weights.example_variant } else { weight };
+                for &example in index.term(stem).map_or(&[][..], |t| index.example_postings(t)) {
+                    best.raise(example as usize, value * weight, &mut explained);
+                }
             }
+            best.touched.iter().for_each(|&example| words[example] = words[example].saturating_add(1));
+            best.next();
         }
         let mut likeness = vec![0.0_f32; index.len()];
-        for (i, example) in index.examples.iter().enumerate() {
-            if used[i] > 0.0 {
-                let value: f32 = (explained[i] / all * used[i] / f32::from(example.terms)).sqrt();
+        let mut sure = likeness.clone();
+        for ((example, explained), words) in index.examples.iter().zip(explained).zip(words) {
+            if explained > 0.0 {
+                let value = (explained / all).min(1.0) * (explained / example.weight).min(1.0);
                 let best = &mut likeness[example.entry as usize];
-                *best = best.max(value);
+                *best = best.max(value.sqrt());
+                if words >= count.min(2) {
+                    sure[example.entry as usize] = sure[example.entry as usize].max(value.sqrt());
+                }
             }
         }
-        likeness
+        (likeness, sure)
     }
 }
 

@@ -74,9 +74,18 @@ const SAME: &[&[&str]] = &[
     &["calculate", "compute", "calculation"],
     &["generate", "create", "generation"],
     &["verify", "validate", "check", "validation"],
+    &["finish", "complete"],
+    &["win", "won"],
+    &["pay", "paid"],
+    &["send", "sent"],
+    &["begin", "start"],
 ];
 
 const HINTS: &[(&str, &[&str])] = &[
+    ("conference", &["meeting"]),
+    ("break", &["fail"]),
+    ("crash", &["fail", "error"]),
+    ("encyclopedia", &["wikipedia"]),
     ("email", &["message", "gmail", "outlook"]),
     ("mail", &["message", "gmail", "outlook"]),
     ("inbox", &["message", "email", "gmail"]),

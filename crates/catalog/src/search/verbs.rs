@@ -78,6 +78,9 @@ const VERBS: &[(Intent, &[&str])] = &[
     (Run, &["run", "execute", "start", "launch", "trigger", "invoke", "deploy", "rerun", "restart"]),
 ];
 
+/// Words that open a question, which is answered by reading.
+const QUESTIONS: &[&str] = &["what", "which", "who", "whose", "where", "how", "when"];
+
 /// Verbs that are nouns more often, unless they open the sentence.
 const NOUNS_INSIDE: &[&str] = &[
     "email", "message", "post", "record", "log", "draft", "all", "open", "book", "schedule", "query", "filter", "check", "build", "alert",
@@ -106,6 +109,10 @@ fn singular_verb(word: &str) -> Intents {
 ///
 /// `words` are the lower-case words without the names of apps.
 pub fn asked(words: &[&str]) -> Intents {
+    if words.first().is_some_and(|first| QUESTIONS.contains(first)) {
+        let many = words.iter().skip(1).take(3).any(|word| plural(word));
+        return if many { Intents::of(&[List, Search]) } else { Intents::of(&[Get, List, Search]) };
+    }
     let leading = words.iter().enumerate().find_map(|(i, word)| {
         let found = if i > 0 && NOUNS_INSIDE.contains(word) { Intents::NONE } else { singular_verb(word) };
         (!found.is_empty()).then_some((i, found))
@@ -184,6 +191,8 @@ mod tests {
             ("create or update a row", &[Create, Update]),
             ("contact", &[]),
             ("trigger a build", &[Run]),
+            ("which customers do we have", &[List, Search]),
+            ("who is on call", &[Get, List, Search]),
         ] {
             let words: Vec<&str> = text.split(' ').collect();
             assert_eq!(asked(&words), Intents::of(expected), "{text}");

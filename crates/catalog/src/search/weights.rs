@@ -5,7 +5,7 @@ use super::index::FIELDS;
 /// How much each piece of evidence counts.
 #[derive(Debug, Clone)]
 pub struct Weights {
-    /// BM25F: integration, name, description, parameters, about the integration.
+    /// BM25F: integration, name, description, parameters, about the integration, example use cases.
     pub fields: [f32; FIELDS],
     pub k1: f32,
     pub b: f32,
@@ -15,6 +15,8 @@ pub struct Weights {
     pub lexical: f32,
     pub dense: f32,
     pub example: f32,
+    /// How much of a related word's weight counts in an example.
+    pub example_variant: f32,
     pub name_cover: f32,
     pub app: f32,
     pub verb: f32,
@@ -28,7 +30,7 @@ impl Weights {
     /// With a sentence model.
     pub fn hybrid() -> Self {
         Self {
-            fields: [2.0, 2.0, 1.0, 0.8, 0.3],
+            fields: [2.0, 2.0, 1.0, 0.8, 0.3, 1.0],
             k1: 0.6,
             b: 0.5,
             same: 0.4,
@@ -36,6 +38,7 @@ impl Weights {
             lexical: 0.5,
             dense: 0.65,
             example: 0.5,
+            example_variant: 1.0,
             name_cover: 0.04,
             app: 0.25,
             verb: 0.1,
@@ -49,7 +52,7 @@ impl Weights {
     /// Words only.
     pub fn lexical() -> Self {
         Self {
-            fields: [2.0, 3.0, 1.0, 1.0, 0.4],
+            fields: [2.0, 3.0, 1.0, 1.0, 0.4, 1.0],
             k1: 0.8,
             b: 0.6,
             same: 0.35,

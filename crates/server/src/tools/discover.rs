@@ -1,11 +1,14 @@
 //! `POST /tools/discover` and `POST /triggers/discover`
 
+pub mod answer;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use tools::{Discover, Discovered};
 use utoipa::ToSchema;
 
+use self::answer::{DiscoveredEvents, DiscoveredTools};
 use crate::App;
 use crate::edge::auth::{ViewTools, ViewTriggers};
 use crate::edge::{ApiResult, Payload, Scoped};
@@ -33,7 +36,7 @@ impl From<DiscoverRequest> for Discover {
 
 /// Find the tools for what somebody wants to do
 #[utoipa::path(post, path = "/tools/discover", operation_id = "discover_tool_capabilities", tag = "Tools", security(("key" = ["view_tools"])),
-    request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = Object),
+    request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = DiscoveredTools),
         (status = 404, description = "No such provider"), (status = 422, description = "No use case")))]
 pub(crate) async fn tools(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -45,7 +48,7 @@ pub(crate) async fn tools(
 
 /// Find the events for what somebody wants to react to
 #[utoipa::path(post, path = "/triggers/discover", operation_id = "discover_triggers", tag = "Triggers", security(("key" = ["view_triggers"])),
-    request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = Object),
+    request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = DiscoveredEvents),
         (status = 404, description = "No such provider"), (status = 422, description = "No use case")))]
 pub(crate) async fn events(
     Scoped(scope, _): Scoped<ViewTriggers>,

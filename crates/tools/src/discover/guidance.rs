@@ -19,8 +19,9 @@ pub struct Guidance {
 impl Guidance {
     pub(super) fn add(&mut self, found: &Found, state: &State) {
         let integration = &found.integration;
-        if !state.is_ready() {
-            once(&mut self.plan_steps, format!("Connect {}: follow `connections[].connect`.", integration.name));
+        if state.slug.is_none() {
+            let how = if state.is_ready() { "it needs no account; send" } else { "send" };
+            once(&mut self.plan_steps, format!("Connect {}: {how} the request in its `connections[].connect`.", integration.name));
         }
         match &found.item {
             Item::Action(action) => self.call(integration, action, ""),

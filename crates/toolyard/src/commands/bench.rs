@@ -1,5 +1,8 @@
-//! `toolyard bench`: figures that anyone can see for themselves. Each run starts a server of its own in a temporary directory.
+//! `toolyard bench`: figures that anyone can see for themselves. Each run but `retrieval` starts a server of its own in a temporary directory.
 
+mod retrieval;
+
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +58,12 @@ pub(super) enum BenchCommand {
     },
     /// An agent's fifty tools resolved for a runner and for a model
     Resolve,
+    /// How well and how fast search finds the right tools for judged queries
+    Retrieval {
+        /// A folder with `tools.jsonl`, `queries.jsonl` and `qrels.tsv`, or one of such folders
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
 }
 
 pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
@@ -62,6 +71,7 @@ pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Idle => idle().await,
         BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
         BenchCommand::Resolve => resolve().await,
+        BenchCommand::Retrieval { data } => retrieval::run(&data),
     }
 }
 

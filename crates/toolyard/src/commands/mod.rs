@@ -6,6 +6,7 @@ mod bench;
 mod call;
 mod client;
 mod connect;
+mod discover;
 mod integrations;
 mod ops;
 mod print;
@@ -51,6 +52,8 @@ enum Command {
     /// Keep the OAuth apps that you registered at providers
     #[command(subcommand)]
     OauthApp(connect::OauthAppCommand),
+    /// Find the tool or the event for what you want to do
+    Discover(discover::DiscoverArgs),
     /// Call an action, or anything else by its ref
     Call(call::CallArgs),
     /// List calls that wait for a person; approve and deny them
@@ -120,6 +123,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Connect(args) => connect::connect(config, args).await?,
         Command::Connections(args) => connect::connections(config, args).await?,
         Command::OauthApp(command) => connect::oauth_app(config, command).await?,
+        Command::Discover(args) => return Ok(code(discover::run(config, args).await?)),
         Command::Call(args) => return Ok(code(call::call(config, args).await?)),
         Command::Approval(args) => approval::approval(config, args).await?,
         Command::Permissions(args) => approval::permissions(config, args).await?,

@@ -334,6 +334,12 @@ async fn workflows_and_ops_are_called_from_the_shell() {
     assert!(code == 1 && out.is_empty() && err.contains("\"x\" is a required property"), "{out}{err}");
     assert!(yard(&["call", "github"]).await.2.contains("toolyard integrations show github"));
 
+    let (code, out, _) = yard(&["discover", "post to slack", "when a new email arrives"]).await;
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((code, lines[0]), (0, "post to slack\tslack.SEND_A_MESSAGE\tneeds_auth\ttoolyard connect slack"));
+    assert!(lines[1].starts_with("when a new email arrives\tevent gmail.NEW_MESSAGE\tneeds_auth\t"), "{out}");
+    let (code, out, _) = yard(&["discover", "asdf qwerty", "--json"]).await;
+    assert_eq!((code, &serde_json::from_str::<Value>(&out).unwrap()["ready"]), (1, &json!(false)));
     assert!(yard(&["ops"]).await.1.starts_with("discover_tools\tallow\tFind tools for what you want to do.\n"));
     assert!(yard(&["ops", "show", "find_triggers"]).await.1.contains("\"op\": \"discover_triggers\""));
     assert!(yard(&["ops", "show", "nope"]).await.2.contains("there is no op `nope`"));

@@ -11,6 +11,7 @@ mod binary;
 mod calls;
 mod catalog;
 mod connections;
+mod discovery;
 mod edge;
 mod environments;
 mod hosted;

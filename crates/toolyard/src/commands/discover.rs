@@ -1,0 +1,108 @@
+//! `toolyard discover`: from what somebody wants to do to the tool or the event, and the next step.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::client::{Client, ShowArgs};
+use super::integrations::{list, text};
+use super::print;
+use crate::config::Config;
+
+#[derive(Debug, Args)]
+pub(super) struct DiscoverArgs {
+    /// What to do, or what to wait for, in plain words; each in quotes
+    #[arg(required = true, value_name = "USE CASE")]
+    use_cases: Vec<String>,
+    /// Look for events only
+    #[arg(long)]
+    events: bool,
+    /// One provider [default: all]
+    #[arg(long)]
+    provider: Option<String>,
+    /// How many alternatives to show for each use case
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    alternatives: u32,
+    /// With --json: how sure each answer is, and what spoke for it
+    #[arg(long, requires = "json")]
+    debug: bool,
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// Shows what fits; `false` when a use case found nothing.
+pub(super) async fn run(config: Config, args: DiscoverArgs) -> anyhow::Result<bool> {
+    let mut body = json!({"use_cases": args.use_cases, "limit_alternatives": args.alternatives, "debug": args.debug});
+    if let Some(provider) = args.provider {
+        body["provider"] = json!(provider);
+    }
+    let path = if args.events { "/triggers/discover" } else { "/tools/discover" };
+    let reply = Client::new(&config, &args.show.remote)?.post(path, &body).await?;
+    let capabilities = list(&reply, "capabilities");
+    if args.show.json {
+        print::json(&reply);
+    } else {
+        let rows: Vec<Vec<String>> = capabilities.iter().flat_map(|capability| rows(capability, &reply)).collect();
+        print::table(&["USE CASE", "FOUND", "STATE", "NEXT"], &rows);
+    }
+    Ok(capabilities.iter().all(|capability| !best(capability).is_null()))
+}
+
+/// What answers a use case best: the event where it waits for one, else the tool.
+fn best(capability: &Value) -> &Value {
+    ["trigger", "event", "tool"].into_iter().find_map(|name| capability.get(name)).unwrap_or(&Value::Null)
+}
+
+fn rows(capability: &Value, reply: &Value) -> Vec<Vec<String>> {
+    let found = best(capability);
+    if found.is_null() {
+        return vec![vec![text(capability, "use_case"), "nothing fits".to_owned(), String::new(), "say it in other words".to_owned()]];
+    }
+    let row = |use_case: String, found: &Value| {
+        let key = text(found, "integration");
+        let connection = list(reply, "connections").iter().find(|known| known["integration"] == key.as_str()).unwrap_or(&Value::Null);
+        vec![use_case, name(found), text(connection, "state"), next(found, connection)]
+    };
+    let first = row(text(capability, "use_case"), found);
+    let others = list(capability, "alternatives").iter().map(|other| row(String::new(), other));
+    std::iter::once(first).chain(others).collect()
+}
+
+fn name(found: &Value) -> String {
+    match found.get("event_key") {
+        Some(_) => format!("event {}.{}", text(found, "integration"), text(found, "event_key")),
+        None => format!("{}.{}", text(found, "integration"), text(found, "action")),
+    }
+}
+
+/// The command that brings somebody on.
+fn next(found: &Value, connection: &Value) -> String {
+    let integration = text(found, "integration");
+    match (connection.get("slug"), found.get("event_key")) {
+        (None, _) => format!("toolyard connect {integration}"),
+        (Some(_), Some(_)) => "POST /triggers/subscriptions/".to_owned(),
+        (Some(_), None) => format!("toolyard call {integration} {}", text(found, "action")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_step_depends_on_the_connection() {
+        let reply = json!({"connections": [
+            {"integration": "github", "state": "needs_auth"}, {"integration": "slack", "state": "ready", "slug": "slack-main"}]});
+        let issue = json!({"use_case": "file a bug", "tool": {"integration": "github", "action": "CREATE_AN_ISSUE"}, "alternatives": []});
+        let post = json!({"use_case": "say hi", "tool": {"integration": "slack", "action": "SEND_A_MESSAGE"},
+            "alternatives": [{"integration": "github", "action": "CREATE_AN_ISSUE_COMMENT"}]});
+        let wait = json!({"use_case": "when somebody writes", "tool": {"integration": "slack", "action": "LIST_CHANNEL_MESSAGES"},
+            "trigger": {"integration": "slack", "event_key": "MESSAGE_POSTED"}, "alternatives": []});
+        let nothing = json!({"use_case": "?", "alternatives": []});
+        assert_eq!(rows(&issue, &reply), [["file a bug", "github.CREATE_AN_ISSUE", "needs_auth", "toolyard connect github"]]);
+        let said = rows(&post, &reply);
+        assert_eq!(said[0], ["say hi", "slack.SEND_A_MESSAGE", "ready", "toolyard call slack SEND_A_MESSAGE"]);
+        assert_eq!(said[1], ["", "github.CREATE_AN_ISSUE_COMMENT", "needs_auth", "toolyard connect github"]);
+        assert_eq!(rows(&wait, &reply), [["when somebody writes", "event slack.MESSAGE_POSTED", "ready", "POST /triggers/subscriptions/"]]);
+        assert_eq!(rows(&nothing, &reply), [["?", "nothing fits", "", "say it in other words"]]);
+    }
+}

@@ -1,0 +1,183 @@
+//! Discovery: the right tool or event for a sentence, with the state of its connection.
+
+use std::collections::{BTreeMap, HashSet};
+
+use kernel::schema::Schema;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::string::string_regex;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use crate::support::{Database, Test};
+
+/// A use case and every right answer to it.
+struct Case {
+    text: &'static str,
+    answers: Vec<&'static str>,
+    is_event: bool,
+    names_app: bool,
+}
+
+const USE_CASES: &str = include_str!("../data/use_cases.tsv");
+
+fn cases() -> (Vec<Case>, Vec<&'static str>) {
+    let (mut cases, mut nonsense, mut section) = (Vec::new(), Vec::new(), "");
+    for line in USE_CASES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match (line.strip_prefix('['), line.split_once('\t')) {
+            (Some(title), _) => section = title.trim_end_matches(']'),
+            (None, Some((text, answers))) => cases.push(Case {
+                text,
+                answers: answers.split(" | ").collect(),
+                is_event: section.starts_with("events"),
+                names_app: !section.ends_with("no app"),
+            }),
+            (None, None) => nonsense.push(line),
+        }
+    }
+    (cases, nonsense)
+}
+
+/// Only what we ship.
+async fn shipped() -> Test {
+    Test::with(Database::Sqlite, |config| config.integrations_dir = None).await
+}
+
+async fn discover(test: &Test, use_cases: &[&str]) -> Value {
+    test.post("/tools/discover", json!({"use_cases": use_cases, "debug": true})).await.expect(200)
+}
+
+/// The tool, or the event where there is one, as `integration.KEY`.
+fn first(capability: &Value) -> (String, bool) {
+    let (found, key) = match capability.get("trigger") {
+        Some(trigger) => (trigger, "event_key"),
+        None => (&capability["tool"], "action"),
+    };
+    (
+        format!("{}.{}", found["integration"].as_str().unwrap_or("-"), found[key].as_str().unwrap_or("-")),
+        capability.get("trigger").is_some(),
+    )
+}
+
+#[test]
+fn the_set_is_large_mixed_and_not_the_examples_of_the_manifests() {
+    let (cases, nonsense) = cases();
+    assert!(cases.len() >= 300 && nonsense.len() >= 15, "{}", cases.len());
+    assert!(cases.iter().filter(|case| case.is_event).count() * 3 >= cases.len());
+    assert!(cases.iter().filter(|case| !case.names_app).count() * 3 >= cases.len());
+    let manifests = providers::native::built_in().unwrap();
+    let examples: HashSet<String> = manifests
+        .iter()
+        .flat_map(|manifest| {
+            let actions = manifest.actions.iter().flat_map(|action| &action.use_cases);
+            actions.chain(manifest.events.iter().flat_map(|event| &event.use_cases))
+        })
+        .map(|example| example.to_lowercase())
+        .collect();
+    let copied: Vec<&str> = cases.iter().map(|case| case.text).filter(|text| examples.contains(&text.to_lowercase())).collect();
+    assert!(copied.is_empty(), "{copied:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_right_tool_or_event_comes_first() {
+    let test = shipped().await;
+    let (cases, _) = cases();
+    let mut right: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for chunk in cases.chunks(50) {
+        let answer = discover(&test, &chunk.iter().map(|case| case.text).collect::<Vec<_>>()).await;
+        for (case, capability) in chunk.iter().zip(answer["capabilities"].as_array().unwrap()) {
+            assert_eq!(capability["use_case"], case.text);
+            let (found, is_event) = first(capability);
+            let integration = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+            let same_integration = case.answers.iter().any(|answer| integration(answer) == integration(&found));
+            let is_right = case.answers.contains(&found.as_str());
+            *right.entry("tool").or_default() += usize::from(is_right);
+            *right.entry("integration").or_default() += usize::from(same_integration);
+            *right.entry("kind").or_default() += usize::from(is_event == case.is_event);
+            if !is_right {
+                wrong.push(format!("{} -> {found}, not {}", case.text, case.answers[0]));
+            }
+        }
+    }
+    let report = format!("{right:?} of {}\n{}", cases.len(), wrong.join("\n"));
+    let share = |what: &str, percent: usize| assert!(right[what] * 100 >= cases.len() * percent, "{what}: {report}");
+    share("tool", 90);
+    share("integration", 97);
+    share("kind", 98);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nonsense_finds_nothing() {
+    let test = shipped().await;
+    let (_, nonsense) = cases();
+    for path in ["/tools/discover", "/triggers/discover"] {
+        let answer = test.post(path, json!({"use_cases": nonsense})).await.expect(200);
+        assert_eq!((&answer["ready"], &answer["connections"]), (&json!(false), &json!([])), "{path}");
+        for capability in answer["capabilities"].as_array().unwrap() {
+            let note = "Nothing fits this use case.";
+            assert_eq!(capability, &json!({"use_case": capability["use_case"], "alternatives": [], "note": note}), "{path}");
+        }
+    }
+}
+
+/// The documented schema of an answer.
+fn documented(name: &str) -> Schema {
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    Schema::compile(&json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]})).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_text_gets_an_answer_as_documented() {
+    let test = shipped().await;
+    let mut runner = TestRunner::deterministic();
+    let mut cases: Vec<String> = ["\\PC{1,80}", "[a-z]{1,8}( [a-z]{1,8}){0,30}", "[\\p{Han}\\p{Cyrillic}\\p{Arabic} ]{1,60}"]
+        .iter()
+        .flat_map(|pattern| (0..20).map(|_| string_regex(pattern).unwrap().new_tree(&mut runner).unwrap().current()).collect::<Vec<_>>())
+        .filter(|case| !case.trim().is_empty())
+        .collect();
+    cases.push("send a message to slack ".repeat(10_000 / 24));
+    cases.push("🦀".repeat(2_500));
+    for case in
+        ["créer un ticket github", "nouvelle facture payée", "发送电子邮件", "when a new email arrives 📧", "github", "a", "\u{0}\u{202e}x"]
+    {
+        cases.push(case.to_owned());
+    }
+    for (path, schema) in [("/tools/discover", "DiscoveredTools"), ("/triggers/discover", "DiscoveredEvents")] {
+        let schema = documented(schema);
+        for (debug, limit) in [(false, 0), (true, 3), (true, 1000)] {
+            let answer = test.post(path, json!({"use_cases": cases, "debug": debug, "limit_alternatives": limit})).await.expect(200);
+            assert_eq!(schema.check(&answer), Ok(()), "{path}");
+            let answered: Vec<&str> =
+                answer["capabilities"].as_array().unwrap().iter().map(|one| one["use_case"].as_str().unwrap()).collect();
+            assert_eq!(answered, cases.iter().map(|case| case.trim()).collect::<Vec<_>>(), "{path}");
+        }
+        for nothing in [json!([]), json!(["", " \n\t"]), json!("send a message"), json!([null]), json!([7])] {
+            test.post(path, json!({"use_cases": nothing})).await.expect(422);
+        }
+        test.post(path, json!({"use_cases": ["send a message"], "provider": "nope"})).await.expect(404);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_says_what_to_do_next() {
+    let test = shipped().await;
+    let answer = discover(&test, &["close issue 42 on github", "when a github issue is opened", "look at the weather forecast"]).await;
+    let [act, wait, free] = answer["capabilities"].as_array().unwrap().as_slice() else { panic!("{answer}") };
+    assert_eq!((&act["tool"]["action"], &act["connection"]["state"]), (&json!("UPDATE_AN_ISSUE"), &json!("needs_auth")));
+    assert!(act.get("trigger").is_none() && act.get("note").is_none(), "{act}");
+    for alternative in act["alternatives"].as_array().unwrap() {
+        assert!(alternative["action"] != act["tool"]["action"] && alternative["score"].as_f64().unwrap() > 0.0, "{alternative}");
+    }
+    assert!(act["confidence"].as_f64().unwrap() > 0.5 && act["reasons"]["app"].as_f64().unwrap() > 0.0, "{act}");
+    assert_eq!(wait["trigger"]["event_key"], "ISSUE_OPENED");
+    assert!(wait["note"].as_str().unwrap().starts_with("This reads like an event"), "{wait}");
+    assert_eq!((&free["integration"], &free["connection"]), (&json!("open-meteo"), &json!({"state": "ready"})));
+    assert_eq!(answer["ready"], false);
+
+    let steps: Vec<&str> = answer["guidance"]["plan_steps"].as_array().unwrap().iter().map(|step| step.as_str().unwrap()).collect();
+    let place = |step: &str| steps.iter().position(|known| known.starts_with(step)).unwrap_or_else(|| panic!("{step}: {steps:?}"));
+    assert!(place("Connect GitHub") < place("Call github.LIST_REPOSITORY_ISSUES to find `issue_number`"));
+    assert!(place("Call github.LIST_REPOSITORY_ISSUES") < place("Call github.UPDATE_AN_ISSUE."));
+    let pitfalls = answer["guidance"]["pitfalls"].to_string();
+    assert!(pitfalls.contains("needs the scope `repo`") && pitfalls.contains("5000 requests in 3600 seconds"), "{pitfalls}");
+}
