@@ -142,5 +142,8 @@ fn detail(reply: &Value) -> Option<String> {
         return Some(format!("{}: {}", place.join("."), first["msg"].as_str().unwrap_or_default()));
     }
     let message = detail["message"].as_str()?;
-    Some(detail["hint"].as_str().map_or_else(|| message.to_owned(), |hint| format!("{message}. {hint}")))
+    let conflict = detail["conflict"].as_object().into_iter().flatten();
+    let names: Vec<String> = conflict.filter_map(|(name, value)| Some(format!("{name} {}", value.as_str()?))).collect();
+    let message = if names.is_empty() { message.to_owned() } else { format!("{message} ({})", names.join(", ")) };
+    Some(detail["hint"].as_str().map_or_else(|| message.clone(), |hint| format!("{message}. {hint}")))
 }

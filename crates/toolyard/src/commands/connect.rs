@@ -150,7 +150,7 @@ pub(super) struct CallArgs {
     remote: Remote,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as name=value")?;
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -328,6 +328,7 @@ async fn usable_slug(client: &Client, integration: &str) -> anyhow::Result<Strin
         .with_context(|| format!("{integration} is not connected; run `toolyard connect {integration}`"))
 }
 
-fn read(value: String) -> Value {
+/// A value of the command line, as JSON where it is JSON.
+pub(super) fn read(value: String) -> Value {
     serde_json::from_str(&value).unwrap_or(Value::String(value))
 }

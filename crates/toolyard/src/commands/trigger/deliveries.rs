@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Args;
 use egress::EgressError;
 use serde_json::{Map, Value, json};
@@ -10,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::super::client::{Client, Remote};
 use super::super::integrations::{encode, list, text};
 use super::super::print;
+use super::{Kind, named};
 use crate::config::Config;
 
 const LOOK: Duration = Duration::from_secs(1);
@@ -47,11 +49,11 @@ struct Filter {
     /// Only those with this status code, such as 424
     #[arg(long, value_name = "CODE")]
     status: Option<String>,
-    /// Only those of this subscription
-    #[arg(long, value_name = "ID")]
+    /// Only those of this subscription, by id or name
+    #[arg(long, value_name = "TRIGGER")]
     subscription: Option<String>,
-    /// Only those of this schedule
-    #[arg(long, value_name = "ID")]
+    /// Only those of this schedule, by id or name
+    #[arg(long, value_name = "TRIGGER")]
     schedule: Option<String>,
     /// Only those made since this time, such as 2026-11-16T08:00:00Z
     #[arg(long, value_name = "TIME")]
@@ -82,30 +84,25 @@ pub(super) struct ReplayArgs {
 }
 
 impl Filter {
-    fn fields(&self) -> Value {
+    async fn fields(&self, client: &Client) -> anyhow::Result<Value> {
         let mut fields = Map::new();
         if let Some(code) = &self.status {
             fields.insert("status".to_owned(), json!({"code": code}));
         }
-        for (name, id) in [("subscription_id", &self.subscription), ("schedule_id", &self.schedule)] {
-            if let Some(id) = id {
-                fields.insert(name.to_owned(), json!(id));
+        for (kind, who) in [(Kind::Subscription, &self.subscription), (Kind::Schedule, &self.schedule)] {
+            if let Some(who) = who {
+                let (found, row) = named(client, who).await?;
+                if found != kind {
+                    bail!("`{who}` is a {}; use --{}", found.one(), found.one());
+                }
+                fields.insert(format!("{}_id", kind.one()), row["id"].clone());
             }
         }
-        Value::Object(fields)
+        Ok(Value::Object(fields))
     }
 }
 
 impl DeliveriesArgs {
-    async fn query(&self, client: &Client, limit: u32, next: &Value) -> anyhow::Result<Value> {
-        let mut delivery = self.filter.fields();
-        if let Some(state) = &self.state {
-            delivery["state"] = json!(state);
-        }
-        let body = json!({"delivery": delivery, "windowing": {"limit": limit, "oldest": self.filter.since, "next": next}});
-        client.post("/triggers/deliveries/query", &body).await
-    }
-
     fn fits(&self, row: &Value) -> bool {
         let is = |wanted: &Option<String>, found: &Value| wanted.as_ref().is_none_or(|wanted| found == wanted.as_str());
         is(&self.filter.status, &row["status"]["code"]) && is(&self.state, &row["state"])
@@ -118,11 +115,17 @@ impl DeliveriesArgs {
 
 pub(super) async fn list_or_follow(config: &Config, args: &DeliveriesArgs) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
-    let reply = args.query(&client, args.limit.clamp(1, 1000), &Value::Null).await?;
+    let mut wanted = args.filter.fields(&client).await?;
+    if let Some(state) = &args.state {
+        wanted["state"] = json!(state);
+    }
+    let query = Query { client: &client, wanted, since: args.filter.since.as_deref() };
+    let limit = args.limit.clamp(1, 1000);
+    let reply = query.page(if args.follow { limit.max(PAGE) } else { limit }, &Value::Null).await?;
     let rows = list(&reply, "deliveries");
     if args.follow {
         return tokio::select! {
-            ended = follow(&client, args, rows) => ended,
+            ended = follow(&query, args, rows) => ended,
             _ = tokio::signal::ctrl_c() => Ok(()),
         };
     }
@@ -132,6 +135,20 @@ pub(super) async fn list_or_follow(config: &Config, args: &DeliveriesArgs) -> an
         print::table(&HEADER, &rows.iter().map(cells).collect::<Vec<_>>());
     }
     Ok(())
+}
+
+/// A list that is asked for again and again.
+struct Query<'a> {
+    client: &'a Client,
+    wanted: Value,
+    since: Option<&'a str>,
+}
+
+impl Query<'_> {
+    async fn page(&self, limit: u32, next: &Value) -> anyhow::Result<Value> {
+        let body = json!({"delivery": self.wanted, "windowing": {"limit": limit, "oldest": self.since, "next": next}});
+        self.client.post("/triggers/deliveries/query", &body).await
+    }
 }
 
 fn cells(row: &Value) -> Vec<String> {
@@ -158,12 +175,14 @@ fn has_ended(seen: &Seen) -> bool {
     matches!(seen.0.as_str(), "done" | "dead")
 }
 
-async fn follow(client: &Client, args: &DeliveriesArgs, begin: &[Value]) -> anyhow::Result<()> {
+async fn follow(query: &Query<'_>, args: &DeliveriesArgs, begin: &[Value]) -> anyhow::Result<()> {
     let mut known: HashMap<String, Seen> = HashMap::new();
     if !args.json && !print::reaches(&print::header(&HEADER, &WIDTHS)) {
         return Ok(());
     }
-    let mut fresh: Vec<Value> = begin.iter().rev().cloned().collect();
+    let (fresh, old) = begin.split_at(begin.len().min(args.limit as usize));
+    known.extend(old.iter().map(|row| (text(row, "id"), seen(row))));
+    let mut fresh: Vec<Value> = fresh.iter().rev().cloned().collect();
     loop {
         for row in fresh {
             let now = seen(&row);
@@ -176,7 +195,7 @@ async fn follow(client: &Client, args: &DeliveriesArgs, begin: &[Value]) -> anyh
             forget(&mut known);
         }
         tokio::time::sleep(LOOK).await;
-        fresh = match look(client, args, &mut known).await {
+        fresh = match look(query, &mut known).await {
             Ok(rows) => rows,
             Err(error) if error.downcast_ref::<EgressError>().is_some() => {
                 eprintln!("{error:#}; trying again");
@@ -197,12 +216,12 @@ fn forget(known: &mut HashMap<String, Seen>) {
 }
 
 /// The newest rows, as far back as there are unknown ones, and what has not ended yet; oldest first.
-async fn look(client: &Client, args: &DeliveriesArgs, known: &mut HashMap<String, Seen>) -> anyhow::Result<Vec<Value>> {
+async fn look(query: &Query<'_>, known: &mut HashMap<String, Seen>) -> anyhow::Result<Vec<Value>> {
     let newest_known = known.keys().max().cloned();
     let mut found: Vec<Value> = Vec::new();
     let mut next = Value::Null;
     loop {
-        let reply = args.query(client, PAGE, &next).await?;
+        let reply = query.page(PAGE, &next).await?;
         let rows = list(&reply, "deliveries");
         found.extend_from_slice(rows);
         next = reply["cursor"].clone();
@@ -215,7 +234,7 @@ async fn look(client: &Client, args: &DeliveriesArgs, known: &mut HashMap<String
     open.retain(|id| !found.iter().any(|row| row["id"] == id.as_str()));
     open.sort_unstable();
     for id in open.into_iter().take(OPEN) {
-        match client.find(&format!("/triggers/deliveries/{}", encode(&id))).await? {
+        match query.client.find(&format!("/triggers/deliveries/{}", encode(&id))).await? {
             Some(reply) => found.push(reply["delivery"].clone()),
             None => drop(known.remove(&id)),
         }
@@ -233,7 +252,7 @@ pub(super) async fn retry(config: &Config, args: &RetryArgs) -> anyhow::Result<(
 
 pub(super) async fn replay(config: &Config, args: &ReplayArgs) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
-    let body = json!({"delivery": args.filter.fields(), "windowing": {"oldest": args.filter.since, "newest": args.until}});
+    let body = json!({"delivery": args.filter.fields(&client).await?, "windowing": {"oldest": args.filter.since, "newest": args.until}});
     let reply = client.post("/triggers/deliveries/replay", &body).await?;
     let done = match reply["count"].as_u64() {
         Some(0) => "nothing that failed for good fits".to_owned(),

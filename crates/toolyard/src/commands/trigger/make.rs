@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::super::client::{Client, Remote};
+use super::super::connect::{pair, read as value_of};
 use super::super::integrations::{encode, list, text};
 use super::super::print;
 use super::{Kind, rows};
@@ -28,9 +29,12 @@ struct Watch {
     /// Slug or id of the connection to watch with
     #[arg(long, value_name = "SLUG|ID")]
     connection: Option<String>,
-    /// What to watch, as one JSON object; `toolyard trigger events INTEGRATION EVENT` says what it takes
-    #[arg(long, value_name = "JSON")]
-    config: Option<String>,
+    /// A field of what to watch; the value is read as JSON where it is JSON. `toolyard trigger events INTEGRATION EVENT` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = pair)]
+    fields: Vec<(String, String)>,
+    /// All fields as one JSON object
+    #[arg(long, value_name = "JSON", conflicts_with = "fields")]
+    trigger_config: Option<String>,
     /// What the sender signs or proves itself with, where it was chosen elsewhere
     #[arg(long, env = "TOOLYARD_WEBHOOK_SECRET", hide_env_values = true)]
     secret: Option<String>,
@@ -177,9 +181,10 @@ impl Watch {
                 self.event
             ),
         };
+        let fields: Map<String, Value> = self.fields.iter().map(|(name, value)| (name.clone(), value_of(value.clone()))).collect();
         let data = json!({
             "event_key": self.event,
-            "trigger_config": read("config", self.config.as_deref())?,
+            "trigger_config": read("trigger-config", self.trigger_config.as_deref())?.or((!fields.is_empty()).then(|| json!(fields))),
             "secret": self.secret,
             "inputs_fields": mapping(inputs)?,
         });
@@ -225,7 +230,7 @@ pub(super) async fn create(config: &Config, args: CreateArgs) -> anyhow::Result<
     if let Some(name) = &args.name {
         subscription["name"] = json!(name);
     }
-    let reply = client.post("/triggers/subscriptions/", &json!({"subscription": subscription})).await?;
+    let reply = client.post("/triggers/subscriptions", &json!({"subscription": subscription})).await?;
     if args.json {
         print::json(&reply);
         return Ok(());
@@ -259,7 +264,7 @@ pub(super) async fn schedule(config: &Config, args: ScheduleArgs) -> anyhow::Res
     }));
     let body = json!({"schedule": said(json!({"name": args.name, "data": data, "flags": {"is_active": !args.paused}}))});
     let times = client.post("/triggers/schedules/preview", &body).await?;
-    let made = if args.preview { None } else { Some(client.post("/triggers/schedules/", &body).await?) };
+    let made = if args.preview { None } else { Some(client.post("/triggers/schedules", &body).await?) };
     if args.json {
         print::json(made.as_ref().unwrap_or(&times));
         return Ok(());

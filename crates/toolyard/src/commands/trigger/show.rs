@@ -86,9 +86,9 @@ fn show_event(reply: &Value, json: bool) {
         })
         .collect();
     if rows.is_empty() {
-        print::out("it takes no --config\n");
+        print::out("there is nothing to --set\n");
     } else {
-        print::table(&["CONFIG", "TYPE", "REQUIRED", "WHAT IT IS"], &rows);
+        print::table(&["FIELD", "TYPE", "REQUIRED", "WHAT IT IS"], &rows);
     }
     let payload: Vec<String> = event["payload"]["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
     if !payload.is_empty() {
