@@ -54,7 +54,7 @@ enum Command {
     /// List, change, deploy and run workflows
     Workflow(workflow::WorkflowArgs),
     /// Start workflows by events and clocks, and see what became of them
-    Trigger(trigger::TriggerArgs),
+    Trigger(Box<trigger::TriggerArgs>),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -116,7 +116,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::OauthApp(command) => connect::oauth_app(config, command).await?,
         Command::Call(args) => return Ok(code(connect::call(config, args).await?)),
         Command::Workflow(args) => workflow::run(config, args).await?,
-        Command::Trigger(args) => trigger::run(config, args).await?,
+        Command::Trigger(args) => trigger::run(config, *args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,

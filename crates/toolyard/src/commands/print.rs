@@ -21,7 +21,9 @@ pub(super) fn json(value: &serde_json::Value) {
 /// Prints rows in columns, each as wide as its widest cell. A program at the other end gets the rows alone, cells between tabs.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
     if !is_terminal() {
-        rows.iter().for_each(|row| out(&tabbed(row)));
+        for row in rows {
+            out(&tabbed(row));
+        }
         return;
     }
     let width = |column: usize| {

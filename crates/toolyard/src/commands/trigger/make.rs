@@ -17,7 +17,7 @@ const WEBHOOK: &str = "WEBHOOK_RECEIVED";
 /// The longest that the server waits for a test.
 const LONGEST: u64 = 300;
 /// How long a test may take to begin and to clean up, besides its wait.
-const AROUND: Duration = Duration::from_secs(60);
+const AROUND: Duration = Duration::from_mins(1);
 /// How long a test gets to exist before its address is looked up.
 const SETTLE: Duration = Duration::from_millis(300);
 
