@@ -122,7 +122,7 @@ impl Triggers {
         macro_rules! lease {
             ($lock:literal) => {
                 concat!(
-                    "update trigger_deliveries set state = 'leased', attempts = attempts + 1, lease_until = $4, lease_owner = $5 \
+                    "update trigger_deliveries set state = 'leased', attempts = attempts + 1, updated_at = $3, lease_until = $4, lease_owner = $5 \
                      where project_id = $1 and state = 'ready' and id in (select d.id from trigger_deliveries d where d.project_id = $1 \
                      and d.state = 'ready' and d.due_at <= $3 and (not d.is_ordered or not exists (select 1 from trigger_deliveries e \
                      where e.project_id = $1 and e.subscription_id = d.subscription_id and e.id < d.id and e.state in ('ready', 'leased', 'waiting'))) \
@@ -155,7 +155,7 @@ impl Triggers {
         let any = "select 1 as found from trigger_deliveries where (state = 'leased' and lease_until < $1) or (state = 'waiting' and due_at < $1) limit 1";
         // The try that was cut off is a row like any other.
         let cut = "insert into trigger_attempts (project_id, delivery_id, number, started_at, ended_at, code, message) \
-                   select project_id, id, attempts, lease_until, $1, '102', 'the node that ran it went away' from trigger_deliveries \
+                   select project_id, id, attempts, updated_at, $1, '102', 'the node that ran it went away' from trigger_deliveries \
                    where state = 'leased' and lease_until < $1 on conflict do nothing";
         if self.db.optional(any, args![now]).await?.is_some() {
             let mut tx = self.db.begin().await?;
