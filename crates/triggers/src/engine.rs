@@ -263,6 +263,8 @@ impl Triggers {
             inputs: mapped.inputs,
             session_id: Some(session(delivery.id)),
             idempotency_key: Some(delivery.id.to_string()),
+            // Whoever held the lease before has let go of it.
+            resumes: delivery.attempts > 1,
             ..InvokeRequest::default()
         };
         let reply = match self.workflows.invoke(scope, request).await {
