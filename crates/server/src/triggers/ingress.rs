@@ -82,7 +82,7 @@ pub(crate) async fn handshake(
 }
 
 /// Take a message from Composio
-#[utoipa::path(post, path = "/triggers/composio/events/", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Object,
+#[utoipa::path(post, path = "/triggers/composio/events", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Object,
     responses((status = 202, description = "Stored, or of no interest"), (status = 400, description = "The body is not JSON"), (status = 401, description = "The signature is not right, or the request was replayed")))]
 pub(crate) async fn composio(State(app): State<App>, request: Request) -> ApiResult<Response> {
     let query = query(&request);

@@ -107,7 +107,7 @@ async fn list_of(app: &App, scope: Scope, filter: ScheduleFilter, window: Window
 }
 
 /// Make a schedule
-#[utoipa::path(post, path = "/triggers/schedules/", operation_id = "create_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[utoipa::path(post, path = "/triggers/schedules", operation_id = "create_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
     request_body = ScheduleRequest, responses((status = 200, body = ScheduleAnswer), (status = 422, description = "Bad cron expression, time zone, window, mapping or target")))]
 pub(crate) async fn create(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -118,7 +118,7 @@ pub(crate) async fn create(
 }
 
 /// List schedules, newest first
-#[utoipa::path(get, path = "/triggers/schedules/", operation_id = "list_trigger_schedules", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[utoipa::path(get, path = "/triggers/schedules", operation_id = "list_trigger_schedules", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(PageParams), responses((status = 200, body = SchedulesAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTriggers>,

@@ -145,7 +145,7 @@ async fn list_of(app: &App, scope: Scope, filter: SubscriptionFilter, window: Wi
 }
 
 /// Subscribe to an event
-#[utoipa::path(post, path = "/triggers/subscriptions/", operation_id = "create_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[utoipa::path(post, path = "/triggers/subscriptions", operation_id = "create_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
     request_body = SubscriptionRequest, responses((status = 200, body = SubscriptionAnswer), (status = 404, description = "No such connection"),
         (status = 409, description = "This connection, event and configuration is watched already"), (status = 422, description = "Bad event, configuration, mapping or target"),
         (status = 424, description = "The provider refused"), (status = 502, description = "The provider failed")))]
@@ -160,7 +160,7 @@ pub(crate) async fn create(
 }
 
 /// List subscriptions, newest first
-#[utoipa::path(get, path = "/triggers/subscriptions/", operation_id = "list_trigger_subscriptions", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[utoipa::path(get, path = "/triggers/subscriptions", operation_id = "list_trigger_subscriptions", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(PageParams), responses((status = 200, body = SubscriptionsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTriggers>,
