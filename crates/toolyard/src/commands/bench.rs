@@ -1,5 +1,7 @@
 //! `toolyard bench`: figures that anyone can see for themselves. Each run starts a server of its own in a temporary directory.
 
+mod triggers;
+
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +57,8 @@ pub(super) enum BenchCommand {
     },
     /// An agent's fifty tools resolved for a runner and for a model
     Resolve,
+    /// Events a second, the time from an event to its run, the clock over many schedules, and memory
+    Triggers(triggers::TriggersArgs),
 }
 
 pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
@@ -62,6 +66,7 @@ pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Idle => idle().await,
         BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
         BenchCommand::Resolve => resolve().await,
+        BenchCommand::Triggers(args) => triggers::run(args).await,
     }
 }
 
@@ -82,6 +87,11 @@ impl Drop for Server {
 
 impl Server {
     async fn start() -> anyhow::Result<Self> {
+        Self::start_on(None).await
+    }
+
+    /// The same on a database of the caller's.
+    async fn start_on(database: Option<&str>) -> anyhow::Result<Self> {
         let dir = std::env::temp_dir().join(format!("toolyard-bench-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("integrations"))?;
         std::fs::write(dir.join("integrations/bench.yaml"), MANIFEST)?;
@@ -97,6 +107,7 @@ impl Server {
             .arg(dir.join("data"))
             .arg("--integrations-dir")
             .arg(dir.join("integrations"))
+            .args(database.iter().flat_map(|database| ["--database-url", *database]))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -34,16 +34,16 @@ async fn run(mut command: Command) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-struct Server {
-    child: Child,
-    url: String,
+pub struct Server {
+    pub child: Child,
+    pub url: String,
     greeting: String,
     key: String,
     egress: Egress,
 }
 
 impl Server {
-    async fn start(dir: &Path, change: impl FnOnce(&mut Command)) -> Self {
+    pub async fn start(dir: &Path, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = program(dir);
         command.arg("serve").env("TOOLYARD_LISTEN", "127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::null());
         change(&mut command);
@@ -75,7 +75,7 @@ impl Server {
         (response.status.as_u16(), serde_json::from_slice(&response.body).unwrap_or(Value::Null))
     }
 
-    async fn post(&self, path: &str, body: Value) -> Value {
+    pub async fn post(&self, path: &str, body: Value) -> Value {
         let (status, reply) = self.send(Method::POST, path, Some(body)).await;
         assert_eq!(status, 200, "{path}: {reply}");
         reply
