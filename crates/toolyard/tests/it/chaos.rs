@@ -132,6 +132,12 @@ async fn until(what: &str, limit: Duration, mut is_so: impl AsyncFnMut() -> bool
     }
 }
 
+async fn deadlocks(db: &Db) -> i64 {
+    let Db::Postgres(_) = db else { return 0 };
+    let row = db.optional("select deadlocks from pg_stat_database where datname = current_database()", args![]).await.unwrap();
+    row.unwrap().get("deadlocks").unwrap()
+}
+
 /// Sends events while processes are killed in turn, and looks at what is left.
 async fn kill_again_and_again(database: Option<String>, count: usize) {
     let (events, kills) = size();
@@ -141,6 +147,7 @@ async fn kill_again_and_again(database: Option<String>, count: usize) {
     for _ in 0..count {
         servers.push(nodes.start().await);
     }
+    let deadlocked = deadlocks(&nodes.db().await).await;
     *nodes.urls.write().unwrap() = servers.iter().map(|server| server.url.clone()).collect();
     let flow = json!({"workflow": {"slug": "target", "name": "Target", "data": {"kind": "http", "url": target_url}}});
     servers[0].post("/simple/workflows/", flow).await;
@@ -193,6 +200,7 @@ async fn kill_again_and_again(database: Option<String>, count: usize) {
             .is_empty()
     })
     .await;
+    assert_eq!(deadlocks(&db).await, deadlocked, "nodes waited for each other");
     let rows = db.all("select id, event_id, state, code, attempts from trigger_deliveries", args![]).await.unwrap();
     let calls = target.calls.lock().unwrap().clone();
     let mut found = HashSet::new();
