@@ -37,6 +37,8 @@ pub struct CallRequest {
     pub depth: u32,
     /// Whether the caller is itself a test run.
     pub in_test: bool,
+    /// An earlier try under the same key has certainly ended: if nobody knows how, the call is made again.
+    pub resumes: bool,
     /// How long a workflow may take; a minute if nothing is said.
     pub limit: Option<Duration>,
 }
@@ -61,6 +63,7 @@ pub(crate) struct Call {
     pub(crate) permission: Option<Permission>,
     pub(crate) depth: u32,
     pub(crate) in_test: bool,
+    pub(crate) resumes: bool,
     pub(crate) limit: Option<Duration>,
     pub(crate) idempotency_key: Option<String>,
 }
@@ -178,8 +181,9 @@ impl Tools {
             is_gateway: call.is_gateway(),
             is_waiting: traces.is_waiting,
         });
-        // A run that waits is made again under the same key once it may go on.
-        let kept = reply.as_ref().ok().filter(|_| !traces.is_waiting);
+        // A run that waits is made again under the same key once it may go on, and a step that failed may be tried again with its run.
+        let is_final = |reply: &&CallReply| !traces.is_waiting && (call.depth == 0 || reply.result.error.is_none());
+        let kept = reply.as_ref().ok().filter(is_final);
         if let Some(reservation) = reservation
             && !reply.as_ref().is_err_and(CallError::is_uncertain)
             && let Err(error) = self.settle(reservation, kept).await
@@ -220,6 +224,7 @@ impl Tools {
             inputs: Value::Object(call.arguments.clone()),
             depth: call.depth,
             is_test: call.in_test,
+            resumes: call.resumes,
             limit: call.limit,
             idempotency_key: call.idempotency_key.clone(),
             ..InvokeRequest::default()
@@ -286,8 +291,8 @@ impl Call {
 }
 
 pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<Call, CallError> {
-    let CallRequest { arguments, idempotency_key, permission, depth, in_test, limit, .. } = request;
-    Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, in_test, limit, idempotency_key })
+    let CallRequest { arguments, idempotency_key, permission, depth, in_test, resumes, limit, .. } = request;
+    Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, in_test, resumes, limit, idempotency_key })
 }
 
 /// The name of a workflow in rules, however it is called.

@@ -61,6 +61,11 @@ impl Tools {
         }
         match row.get::<Option<Value>>("reply")? {
             Some(reply) => Ok(Seen::Done(read(call, row.get("call_id")?, &reply))),
+            None if call.resumes => {
+                let sql = "update tool_idempotency set call_id = $3, created_at = $4 where project_id = $1 and name = $2 and reply is null";
+                self.db.execute(sql, args![project, name.as_str(), id, now]).await?;
+                Ok(Seen::First(Reservation { project, name, call: id }))
+            }
             None => Err(CallError::InProgress(
                 "The first call with this Idempotency-Key has not ended, or its outcome is not known. It is not run again.".to_owned(),
             )),

@@ -34,6 +34,7 @@ impl StepCaller for Caller {
                 idempotency_key: call.idempotency_key,
                 depth: call.depth,
                 in_test: call.in_test,
+                resumes: call.resumes,
                 ..CallRequest::default()
             };
             // A task of its own, so that workflows inside workflows do not pile up on one stack; it ends with its caller.

@@ -94,7 +94,7 @@ impl Triggers {
         let sql = "update trigger_deliveries set state = 'ready', due_at = $2, updated_at = $2, code = '102', message = 'claimed' \
                    where project_id = $1 and id in (select id from trigger_deliveries where project_id = $1 and state = 'dead' \
                    and ($3 is null or code = $3) and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) \
-                   and ($6 is null or created_at <= $6) and ($7 is null or created_at >= $7) order by id limit $8)";
+                   and ($6 is null or created_at <= $6) and ($7 is null or created_at >= $7) and ($8 is null or event_id = $8) order by id limit $9)";
         let args = args![
             scope.project,
             self.clock.now(),
@@ -103,6 +103,7 @@ impl Triggers {
             query.schedule,
             query.newest,
             query.oldest,
+            query.event_id.as_deref(),
             MAX_REPLAY
         ];
         let replayed = self.db.execute(sql, args).await?;

@@ -1,7 +1,7 @@
 //! The engine: leases deliveries, runs them, writes how they ended. A node that dies gives its work back when its leases run out.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kernel::{DeliveryId, Permission, ProjectId, Timestamp};
@@ -25,31 +25,49 @@ const PROJECTS: i64 = 64;
 /// How long a dispatched run may take to end.
 const WAITING: Duration = Duration::from_hours(24);
 
-/// What this node is running, by project.
+/// A delivery and the number of its attempt.
+type Try = (DeliveryId, i64);
+
+/// What this node is running, and for which project.
 #[derive(Debug, Default)]
-pub(crate) struct Running(Mutex<HashMap<ProjectId, usize>>);
+pub(crate) struct Running(Mutex<HashMap<Try, ProjectId>>);
 
 impl Running {
+    fn held(&self) -> MutexGuard<'_, HashMap<Try, ProjectId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn of(&self, project: ProjectId) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&project).copied().unwrap_or(0)
+        self.held().values().filter(|other| **other == project).count()
     }
 
     fn total(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+        self.held().len()
     }
 
-    fn begin(&self, project: ProjectId) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(project).or_default() += 1;
+    fn all(&self) -> Vec<(Try, ProjectId)> {
+        self.held().iter().map(|(attempt, project)| (*attempt, *project)).collect()
     }
+}
 
-    fn end(&self, project: ProjectId) {
-        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = running.get_mut(&project) {
-            *count -= 1;
-            if *count == 0 {
-                running.remove(&project);
-            }
-        }
+/// The place of one run, given back however the run ends.
+struct Place {
+    triggers: Triggers,
+    attempt: Try,
+}
+
+impl Place {
+    fn take(triggers: &Triggers, delivery: &Delivery) -> Self {
+        let attempt = (delivery.id, delivery.attempts);
+        triggers.0.running.held().insert(attempt, delivery.project);
+        Self { triggers: triggers.clone(), attempt }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.triggers.0.running.held().remove(&self.attempt);
+        self.triggers.0.wake.notify_one();
     }
 }
 
@@ -104,10 +122,12 @@ impl Triggers {
                 }
                 for delivery in self.lease(*project, share, now).await? {
                     leased += 1;
-                    free -= 1;
-                    self.0.running.begin(*project);
-                    let this = self.clone();
-                    self.0.tasks.spawn(async move { this.deliver(delivery).await });
+                    free = free.saturating_sub(1);
+                    let (this, place) = (self.clone(), Place::take(self, &delivery));
+                    self.0.tasks.spawn(async move {
+                        this.deliver(delivery).await;
+                        drop(place);
+                    });
                 }
             }
             let more = i64::try_from(projects.len()).is_ok_and(|found| found == PROJECTS);
@@ -118,17 +138,19 @@ impl Triggers {
         }
     }
 
+    /// Picks and takes in one statement. PostgreSQL may read a subquery once per row, and then takes more than the limit; a materialized
+    /// one is read once.
     async fn lease(&self, project: ProjectId, limit: usize, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
         macro_rules! lease {
             ($lock:literal) => {
                 concat!(
-                    "update trigger_deliveries set state = 'leased', attempts = attempts + 1, lease_until = $4, lease_owner = $5 \
-                     where project_id = $1 and state = 'ready' and id in (select d.id from trigger_deliveries d where d.project_id = $1 \
+                    "with picked as materialized (select d.id from trigger_deliveries d where d.project_id = $1 \
                      and d.state = 'ready' and d.due_at <= $3 and (not d.is_ordered or not exists (select 1 from trigger_deliveries e \
                      where e.project_id = $1 and e.subscription_id = d.subscription_id and e.id < d.id and e.state in ('ready', 'leased', 'waiting'))) \
                      order by d.due_at, d.id limit $2",
                     $lock,
-                    ") returning ",
+                    ") update trigger_deliveries set state = 'leased', attempts = attempts + 1, updated_at = $3, lease_until = $4, lease_owner = $5 \
+                     where project_id = $1 and state = 'ready' and id in (select id from picked) returning ",
                     delivery_columns!()
                 )
             };
@@ -148,21 +170,37 @@ impl Triggers {
 
     /// Makes deliveries ready again whose node went away, and ends those that were dispatched and never ended.
     async fn take_back(&self, now: Timestamp) -> Result<(), StoreError> {
-        let lost = "update trigger_deliveries set state = 'ready', due_at = $1, lease_until = null, lease_owner = null, code = '102', \
-                    message = 'the node that ran it went away' where state = 'leased' and lease_until < $1";
+        // Rows that another node has in hand are left to it: to wait for them while holding others is how two nodes wait for each other.
+        macro_rules! lost {
+            ($lock:literal) => {
+                concat!(
+                    "with picked as materialized (select project_id, id from trigger_deliveries where state = 'leased' and lease_until < $1",
+                    $lock,
+                    ") update trigger_deliveries set state = 'ready', due_at = $1, lease_owner = null, code = '102', \
+                     message = 'the node that ran it went away' where (project_id, id) in (select project_id, id from picked) \
+                     returning project_id, id, attempts, updated_at"
+                )
+            };
+        }
+        let lost = match &self.db {
+            Db::Sqlite(_) => lost!(""),
+            Db::Postgres(_) => lost!(" for update skip locked"),
+        };
+        // The try that was cut off is a row like any other.
+        let cut = "insert into trigger_attempts (project_id, delivery_id, number, started_at, ended_at, code, message) \
+                   values ($1, $2, $3, $4, $5, '102', 'the node that ran it went away') on conflict do nothing";
         let late = "update trigger_deliveries set state = 'dead', code = '504', message = 'the dispatched run did not end in time', updated_at = $1 \
                     where state = 'waiting' and due_at < $1";
         let any = "select 1 as found from trigger_deliveries where (state = 'leased' and lease_until < $1) or (state = 'waiting' and due_at < $1) limit 1";
-        // The try that was cut off is a row like any other.
-        let cut = "insert into trigger_attempts (project_id, delivery_id, number, started_at, ended_at, code, message) \
-                   select project_id, id, attempts, lease_until, $1, '102', 'the node that ran it went away' from trigger_deliveries \
-                   where state = 'leased' and lease_until < $1 on conflict do nothing";
         if self.db.optional(any, args![now]).await?.is_some() {
             let mut tx = self.db.begin().await?;
-            tx.execute(cut, args![now]).await?;
-            tx.execute(lost, args![now]).await?;
-            tx.execute(late, args![now]).await?;
+            for row in tx.all(lost, args![now]).await? {
+                let (project, delivery): (ProjectId, DeliveryId) = (row.get("project_id")?, row.get("id")?);
+                let (number, started): (i64, Timestamp) = (row.get("attempts")?, row.get("updated_at")?);
+                tx.execute(cut, args![project, delivery, number, started, now]).await?;
+            }
             tx.commit().await?;
+            self.db.execute(late, args![now]).await?;
         }
         Ok(())
     }
@@ -177,16 +215,22 @@ impl Triggers {
         Ok(())
     }
 
-    /// Keeps the leases of this node alive.
+    /// Keeps alive the leases of what this node runs, and of nothing else: what it took and then lost sight of comes back by itself. One
+    /// statement for each, so that none is locked while another is waited for.
     pub(crate) async fn beat(self, stop: CancellationToken) {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(self.settings.lease / 3) => {}
             }
-            let sql = "update trigger_deliveries set lease_until = $2 where lease_owner = $1 and state = 'leased'";
-            if let Err(error) = self.db.execute(sql, args![self.0.node, self.clock.now().plus(self.settings.lease)]).await {
-                tracing::warn!(%error, "leases could not be extended");
+            let until = self.clock.now().plus(self.settings.lease);
+            let sql = "update trigger_deliveries set lease_until = $5 \
+                       where project_id = $1 and id = $2 and attempts = $3 and lease_owner = $4 and state = 'leased'";
+            for ((delivery, number), project) in self.0.running.all() {
+                if let Err(error) = self.db.execute(sql, args![project, delivery, number, self.0.node, until]).await {
+                    tracing::warn!(%error, "leases could not be extended");
+                    break;
+                }
             }
         }
     }
@@ -218,8 +262,6 @@ impl Triggers {
         let (project, owner) = (delivery.project, self.0.node);
         let finished = Finished { project, delivery: delivery.id, owner, attempt, state, due_at, data: Value::Object(data) };
         self.0.inbox.finish(finished).await;
-        self.0.running.end(project);
-        self.0.wake.notify_one();
     }
 
     async fn attempt(&self, delivery: &Delivery) -> Result<Ending, TriggerError> {
@@ -263,6 +305,8 @@ impl Triggers {
             inputs: mapped.inputs,
             session_id: Some(session(delivery.id)),
             idempotency_key: Some(delivery.id.to_string()),
+            // Whoever held the lease before has let go of it.
+            resumes: delivery.attempts > 1,
             ..InvokeRequest::default()
         };
         let reply = match self.workflows.invoke(scope, request).await {

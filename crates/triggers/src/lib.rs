@@ -44,6 +44,7 @@ pub use error::TriggerError;
 pub use ingress::receive::{Received, Request};
 pub use model::{Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT, Words};
 pub use port::{Answer, EventSource, Incoming, Item, Judged, Polled, Refusal, Registered, Verified, Watch, WatchError, Way};
+pub use provider::reseal;
 pub use schedules::NewSchedule;
 pub use store::ParentQuery;
 pub use subscriptions::{Made, NewSubscription};

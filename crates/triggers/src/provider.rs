@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use catalog::{Event, Integration};
 use connections::{Connection, ConnectionError};
-use kernel::ProjectId;
-use kernel::seal::Place;
+use kernel::seal::{Place, Sealer};
+use kernel::{ProjectId, SubscriptionId};
 use serde_json::{Map, Value};
+use store::{Db, args};
 
 use crate::model::{Subscription, WEBHOOK};
 use crate::port::{EventSource, Polled, Registered, Watch, WatchError, Way};
@@ -116,18 +117,33 @@ impl Triggers {
     }
 
     pub(crate) fn seal_secret(&self, row: &Subscription, secret: &str) -> Vec<u8> {
-        self.sealer.seal(secret.as_bytes(), place(row))
+        self.sealer.seal(secret.as_bytes(), place(row.id))
     }
 
     pub(crate) fn secret(&self, row: &Subscription) -> Result<Option<String>, TriggerError> {
         let Some(sealed) = &row.secret else { return Ok(None) };
-        let plain = self.sealer.open(sealed, place(row))?;
+        let plain = self.sealer.open(sealed, place(row.id))?;
         Ok(Some(String::from_utf8_lossy(&plain).into_owned()))
     }
 }
 
-fn place(row: &Subscription) -> Place<'static> {
-    Place { table: "trigger_subscriptions", column: "secret", row: row.id.uuid() }
+fn place(id: SubscriptionId) -> Place<'static> {
+    Place { table: "trigger_subscriptions", column: "secret", row: id.uuid() }
+}
+
+/// Seals the secrets of every subscription with the current key; one that changes meanwhile is left to its writer.
+pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, TriggerError> {
+    let mut resealed = 0;
+    for row in db.all("select project_id, id, secret from trigger_subscriptions where secret is not null", args![]).await? {
+        let (project, id): (ProjectId, SubscriptionId) = (row.get("project_id")?, row.get("id")?);
+        let old: Vec<u8> = row.get("secret")?;
+        if !sealer.is_current(&old) {
+            let new = sealer.seal(&sealer.open(&old, place(id))?, place(id));
+            let sql = "update trigger_subscriptions set secret = $3 where project_id = $1 and id = $2 and secret = $4";
+            resealed += db.execute(sql, args![project, id, new, old]).await?;
+        }
+    }
+    Ok(resealed)
 }
 
 async fn once(watched: &Watched, usable: &connections::Usable, url: &str, secret: &str, ask: &Ask<'_>) -> Result<Got, WatchError> {

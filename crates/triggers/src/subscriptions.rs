@@ -199,6 +199,8 @@ impl Triggers {
             if let Some(watched) = &watched {
                 watched.connection.require_usable()?;
             }
+            // One that was paused with its connection may still have a webhook at the provider.
+            self.end(&old, watched.as_ref()).await;
             let checked = Checked { event_key, watched, fingerprint, data: row.data.clone(), secret: None };
             self.begin(&mut row, &checked).await?;
             let hidden =
@@ -245,7 +247,7 @@ impl Triggers {
 
     /// Stops the subscriptions of a connection that is revoked or gone; their history stays.
     pub(crate) async fn pause_for(&self, project: ProjectId, connection: ConnectionId, why: &str) -> Result<(), StoreError> {
-        let sql = "update trigger_subscriptions set is_active = false, poll_at = null, trigger_id = null, reason = $3, updated_at = $4 \
+        let sql = "update trigger_subscriptions set is_active = false, poll_at = null, reason = $3, updated_at = $4 \
                    where project_id = $1 and connection_id = $2 and deleted_at is null and is_active";
         self.db.execute(sql, args![project, connection, why, self.clock.now()]).await.map(|_| ())
     }

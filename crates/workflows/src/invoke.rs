@@ -34,6 +34,8 @@ pub struct InvokeRequest {
     pub idempotency_key: Option<String>,
     /// Runs this instead of the data of the revision.
     pub data: Option<Value>,
+    /// An earlier try of the same run has certainly ended: a call that it left open is made again.
+    pub resumes: bool,
     /// Says to the service that this run is a try.
     pub is_test: bool,
     /// How long it may take; a minute if nothing is said.
@@ -194,6 +196,7 @@ impl Workflows {
             inputs: &request.inputs,
             depth: request.depth + 1,
             in_test: request.is_test,
+            resumes: request.resumes,
             idempotency_key: request.idempotency_key.as_deref(),
         };
         match steps.run(&frame).await {

@@ -27,6 +27,8 @@ pub struct StepCall {
     pub depth: u32,
     /// Whether this is part of a test run.
     pub in_test: bool,
+    /// An earlier try of the same run has certainly ended.
+    pub resumes: bool,
     /// The same for every try of the same run.
     pub idempotency_key: Option<String>,
 }
@@ -71,6 +73,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) inputs: &'a Value,
     pub(crate) depth: u32,
     pub(crate) in_test: bool,
+    pub(crate) resumes: bool,
     pub(crate) idempotency_key: Option<&'a str>,
 }
 
@@ -189,6 +192,7 @@ impl Step {
             arguments,
             depth: frame.depth,
             in_test: frame.in_test,
+            resumes: frame.resumes,
             idempotency_key: frame.idempotency_key.map(|key| derived_key(key, &self.name)),
         };
         match frame.caller.call(call).await {
@@ -247,7 +251,8 @@ mod tests {
     async fn run(data: Value, inputs: Value) -> (Result<Value, StepError>, Vec<(String, Option<String>)>) {
         let caller = Echo::default();
         let scope = Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default() };
-        let frame = Frame { caller: &caller, scope, inputs: &inputs, depth: 1, in_test: false, idempotency_key: Some("d1") };
+        let frame =
+            Frame { caller: &caller, scope, inputs: &inputs, depth: 1, in_test: false, resumes: false, idempotency_key: Some("d1") };
         let result = Steps::parse(&data).unwrap().run(&frame).await;
         (result, caller.0.into_inner().unwrap())
     }

@@ -136,6 +136,7 @@ pub(crate) async fn call(
         permission: read_permission(body.data.permission.as_deref())?,
         depth: 0,
         in_test: is_test(&headers),
+        resumes: false,
         limit: Some(app.options.run_limit()),
     };
     let reply = app.tools.call(scope, request).await;

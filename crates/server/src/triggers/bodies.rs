@@ -197,6 +197,11 @@ impl From<Attempt> for AttemptBody {
 
 impl DeliveryBody {
     pub(crate) fn new(delivery: Delivery, attempts: Option<Vec<Attempt>>) -> Self {
+        let mut data = delivery.data;
+        if let Value::Object(fields) = &mut data {
+            // What is known before the first run.
+            fields.entry("event_key").or_insert(Value::String(delivery.event_key));
+        }
         Self {
             id: delivery.id.uuid(),
             subscription_id: delivery.parent.subscription().map(kernel::SubscriptionId::uuid),
@@ -207,7 +212,7 @@ impl DeliveryBody {
             state: delivery.state.name(),
             attempts_count: delivery.attempts,
             attempts: attempts.map(|attempts| attempts.into_iter().map(Into::into).collect()),
-            data: delivery.data,
+            data,
             created_at: delivery.created_at.to_string(),
             updated_at: delivery.updated_at.to_string(),
         }

@@ -1,6 +1,7 @@
 //! `toolyard bench`: figures that anyone can see for themselves. Each run but `retrieval` starts a server of its own in a temporary directory.
 
 mod retrieval;
+mod triggers;
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -64,6 +65,8 @@ pub(super) enum BenchCommand {
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
     },
+    /// Events a second, the time from an event to its run, the clock over many schedules, and memory
+    Triggers(triggers::TriggersArgs),
 }
 
 pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
@@ -72,6 +75,7 @@ pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
         BenchCommand::Resolve => resolve().await,
         BenchCommand::Retrieval { data } => retrieval::run(&data),
+        BenchCommand::Triggers(args) => triggers::run(args).await,
     }
 }
 
@@ -92,6 +96,11 @@ impl Drop for Server {
 
 impl Server {
     async fn start() -> anyhow::Result<Self> {
+        Self::start_on(None).await
+    }
+
+    /// The same on a database of the caller's.
+    async fn start_on(database: Option<&str>) -> anyhow::Result<Self> {
         let dir = std::env::temp_dir().join(format!("toolyard-bench-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("integrations"))?;
         std::fs::write(dir.join("integrations/bench.yaml"), MANIFEST)?;
@@ -107,6 +116,7 @@ impl Server {
             .arg(dir.join("data"))
             .arg("--integrations-dir")
             .arg(dir.join("integrations"))
+            .args(database.iter().flat_map(|database| ["--database-url", *database]))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)

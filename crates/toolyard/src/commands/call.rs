@@ -48,7 +48,7 @@ impl Arguments {
     }
 }
 
-fn read(value: String) -> Value {
+pub(super) fn read(value: String) -> Value {
     serde_json::from_str(&value).unwrap_or(Value::String(value))
 }
 

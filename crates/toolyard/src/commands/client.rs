@@ -7,12 +7,14 @@ use anyhow::{Context, bail};
 use clap::Args;
 use egress::{Allow, Egress, Request};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Method};
+use http::{HeaderValue, Method, StatusCode};
 use serde_json::Value;
 use url::Url;
 
 use crate::config::Config;
 use crate::files;
+
+const USUAL: Duration = Duration::from_secs(90);
 
 /// Where the server is and how to get in.
 #[derive(Debug, Args)]
@@ -72,6 +74,20 @@ impl Client {
         self.send(Method::GET, path, None).await
     }
 
+    /// The same where it may well not be there.
+    pub(super) async fn find(&self, path: &str) -> anyhow::Result<Option<Value>> {
+        match self.exchange(Method::GET, path, None, USUAL).await? {
+            (StatusCode::NOT_FOUND, _) => Ok(None),
+            (status, reply) => good(status, reply).map(Some),
+        }
+    }
+
+    /// Asks for something that takes its time.
+    pub(super) async fn post_within(&self, path: &str, body: &Value, limit: Duration) -> anyhow::Result<Value> {
+        let (status, reply) = self.exchange(Method::POST, path, Some(body), limit).await?;
+        good(status, reply)
+    }
+
     pub(super) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         self.send(Method::POST, path, Some(body)).await
     }
@@ -85,8 +101,13 @@ impl Client {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        let (status, reply) = self.exchange(method, path, body, USUAL).await?;
+        good(status, reply)
+    }
+
+    async fn exchange(&self, method: Method, path: &str, body: Option<&Value>, limit: Duration) -> anyhow::Result<(StatusCode, Value)> {
         let url = self.base.join(path.trim_start_matches('/'))?;
-        let mut request = Request::new(method, url).timeout(Duration::from_secs(90)).header(AUTHORIZATION, self.key.clone());
+        let mut request = Request::new(method, url).timeout(limit).header(AUTHORIZATION, self.key.clone());
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.to_string());
         }
@@ -95,12 +116,16 @@ impl Client {
             .send(request)
             .await
             .with_context(|| format!("cannot reach {}; is `toolyard serve` running?", self.base.origin().ascii_serialization()))?;
-        let reply: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
-        if !response.status.is_success() {
-            bail!("{}", detail(&reply).unwrap_or_else(|| format!("the server answered {}", response.status)));
-        }
-        Ok(reply)
+        Ok((response.status, serde_json::from_slice(&response.body).unwrap_or(Value::Null)))
     }
+}
+
+/// The reply, or what it says about the failure.
+fn good(status: StatusCode, reply: Value) -> anyhow::Result<Value> {
+    if !status.is_success() {
+        bail!("{}", detail(&reply).unwrap_or_else(|| format!("the server answered {status}")));
+    }
+    Ok(reply)
 }
 
 fn authorization(scheme: &str, key: &str) -> anyhow::Result<HeaderValue> {
@@ -130,5 +155,8 @@ fn detail(reply: &Value) -> Option<String> {
         return Some(format!("{}: {}", place.join("."), first["msg"].as_str().unwrap_or_default()));
     }
     let message = detail["message"].as_str()?;
-    Some(detail["hint"].as_str().map_or_else(|| message.to_owned(), |hint| format!("{message}. {hint}")))
+    let conflict = detail["conflict"].as_object().into_iter().flatten();
+    let names: Vec<String> = conflict.filter_map(|(name, value)| Some(format!("{name} {}", value.as_str()?))).collect();
+    let message = if names.is_empty() { message.to_owned() } else { format!("{message} ({})", names.join(", ")) };
+    Some(detail["hint"].as_str().map_or_else(|| message.clone(), |hint| format!("{message}. {hint}")))
 }

@@ -11,6 +11,7 @@ mod integrations;
 mod ops;
 mod print;
 mod serve;
+mod trigger;
 mod workflow;
 
 use std::path::PathBuf;
@@ -64,6 +65,8 @@ enum Command {
     Ops(ops::OpsArgs),
     /// List, change, deploy and run workflows
     Workflow(workflow::WorkflowArgs),
+    /// Start workflows by events and clocks, and see what became of them
+    Trigger(Box<trigger::TriggerArgs>),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -129,6 +132,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Permissions(args) => approval::permissions(config, args).await?,
         Command::Ops(args) => return Ok(code(ops::run(config, args).await?)),
         Command::Workflow(args) => workflow::run(config, args).await?,
+        Command::Trigger(args) => trigger::run(config, *args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,

@@ -34,16 +34,16 @@ async fn run(mut command: Command) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-struct Server {
-    child: Child,
-    url: String,
+pub struct Server {
+    pub child: Child,
+    pub url: String,
     greeting: String,
     key: String,
     egress: Egress,
 }
 
 impl Server {
-    async fn start(dir: &Path, change: impl FnOnce(&mut Command)) -> Self {
+    pub async fn start(dir: &Path, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = program(dir);
         command.arg("serve").env("TOOLYARD_LISTEN", "127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::null());
         change(&mut command);
@@ -75,7 +75,7 @@ impl Server {
         (response.status.as_u16(), serde_json::from_slice(&response.body).unwrap_or(Value::Null))
     }
 
-    async fn post(&self, path: &str, body: Value) -> Value {
+    pub async fn post(&self, path: &str, body: Value) -> Value {
         let (status, reply) = self.send(Method::POST, path, Some(body)).await;
         assert_eq!(status, 200, "{path}: {reply}");
         reply
@@ -218,12 +218,12 @@ async fn the_commands_do_what_the_routes_do() {
 
     let (_, out, _) = yard(&["integrations", "--search", "fake"], &url).await;
     assert!(out.contains("fake") && !out.contains("github"), "{out}");
-    assert_eq!(out.lines().next().unwrap().split('\t').collect::<Vec<_>>(), ["fake", "Fake", "7", "1", "api_key"]);
+    assert_eq!(out.lines().next().unwrap().split('\t').collect::<Vec<_>>(), ["fake", "Fake", "7", "2", "api_key"]);
     let (_, out, _) = yard(&["integrations", "show", "fake", "MAKE_A_THING"], &url).await;
     assert!(out.contains("title\tstring\tyes\tTitle"), "{out}");
     assert!(yard(&["completions", "bash"], "").await.1.contains("complete -F _toolyard"));
     let manifest = manifests().join("fake.yaml").display().to_string();
-    assert!(yard(&["integrations", "check", &manifest], "").await.1.contains("ok, 7 actions, 1 events"));
+    assert!(yard(&["integrations", "check", &manifest], "").await.1.contains("ok, 7 actions, 2 events"));
     let (code, out, _) =
         yard(&["connect", "fake", "--field", &format!("base={}", fake.url), "--field", "api_key=sk-123456789"], &url).await;
     assert!(code == 0 && out.contains("connected fake as fake-main (ann)"), "{out}");
@@ -351,6 +351,107 @@ async fn workflows_and_ops_are_called_from_the_shell() {
     let context = r#"{"workflow": {"artifact": {"id": "0199a6f2-6c1e-7d11-9d4e-0f6b8f6f7a10"}}}"#;
     let (code, _, err) = yard(&["ops", "call", "rename_agent", "--arg", "name=Ada", "--context", context]).await;
     assert!(code == 1 && err.contains("toolyard approval approve"), "{err}");
+}
+
+#[tokio::test]
+async fn triggers_are_made_and_watched_from_the_shell() {
+    let dir = TempDir::new().unwrap();
+    let fake = Fake::start().await;
+    let server = Server::start(dir.path(), |_| {}).await;
+    let command = |args: &[&str]| {
+        let mut command = program(dir.path());
+        command.args(args).env("TOOLYARD_URL", &server.url);
+        command
+    };
+    let yard = |args: &[&str]| run(command(&[&["trigger"], args].concat()));
+    let file = dir.path().join("data.json").display().to_string();
+    std::fs::write(&file, r#"{"kind": "echo"}"#).unwrap();
+    assert_eq!(run(command(&["workflow", "create", "say", "--file", &file])).await.0, 0);
+    let fields = ["--field", "api_key=sk-123456789", "--field"];
+    assert_eq!(run(command(&[&["connect", "fake"], &fields[..], &[&format!("base={}", fake.url)]].concat())).await.0, 0);
+
+    assert!(yard(&["events", "--search", "fake"]).await.1.starts_with("fake\tFake\t2\n"));
+    assert!(yard(&["events", "fake"]).await.1.contains("THING_CHANGED\tSomeone changes a thing"));
+    assert!(yard(&["events", "fake", "THING_CHANGED"]).await.1.contains("box\tstring\tyes\tBox that holds the thing"));
+
+    let inputs = r#"{"title": "$.event.attributes.title"}"#;
+    let (_, out, err) = yard(&["create", "WEBHOOK_RECEIVED", "--workflow", "say", "--name", "inbox", "--inputs", inputs]).await;
+    let address = out.split_once("  address  ").unwrap_or_else(|| panic!("{out}{err}")).1.trim().to_owned();
+    let path = address.strip_prefix(&server.url).unwrap();
+    let (code, out, _) = yard(&["create", "THING_CHANGED", "--connection", "fake-main", "--set", "box=a", "--workflow", "say"]).await;
+    assert!(code == 0 && !out.contains("address"), "{out}");
+    let (code, _, err) = yard(&["create", "THING_CHANGED", "--connection", "fake-main", "--set", "box=a", "--workflow", "say"]).await;
+    assert!(code == 1 && err.contains("already exists. (subscription_id "), "{err}");
+    for (args, words) in [
+        (&["create", "THING_CHANGED", "--workflow", "say"][..], "needs --connection"),
+        (&["create", "THING_CHANGED", "--workflow", "say", "--connection", "gone"], "there are: fake-main"),
+        (&["create", "WEBHOOK_RECEIVED", "--workflow", "gone"], "The target cannot be used"),
+        (&["create", "WEBHOOK_RECEIVED", "--workflow", "say", "--inputs", "{a}"], "--inputs is not JSON"),
+        (&["schedule", "@daily", "--workflow", "say"], "write the five fields out"),
+        (&["schedule", "0 9 * * *", "--workflow", "say", "--misfire", "catch_up:x"], "write it as catch_up:10"),
+        (&["test", "WEBHOOK_RECEIVED", "--wait", "301"], "at most 300 seconds"),
+        (&["test", "WEBHOOK_RECEIVED", "--wait", "0"], "no event came within 0 seconds"),
+        (&["deliveries", "--schedule", "inbox"], "`inbox` is a subscription; use --subscription"),
+        (&["run", "inbox"], "only a schedule can be run by hand"),
+        (&["pause", "nobody"], "there is no trigger `nobody`"),
+    ] {
+        let (code, _, err) = yard(args).await;
+        assert!(code != 0 && err.contains(words), "{args:?}: {err}");
+    }
+    let (_, out, _) =
+        yard(&["schedule", "0 9 * * mon-fri", "--timezone", "Europe/Berlin", "--workflow", "say", "--name", "mornings"]).await;
+    assert!(out.starts_with("`0 9 * * mon-fri` runs say: ") && out.lines().count() == 11 && out.contains(" 09:00 +0"), "{out}");
+
+    let mut child = command(&["trigger", "deliveries", "--follow", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (status, reply) = server.send(Method::POST, path, Some(json!({"title": "Broken"}))).await;
+    assert_eq!(status, 202, "{reply}");
+    let done = loop {
+        let row: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+        assert_eq!(row["data"]["event_key"], "WEBHOOK_RECEIVED");
+        if row["state"] == "done" {
+            break row;
+        }
+    };
+    assert_eq!(done["data"]["inputs"], json!({"title": "Broken"}));
+    Command::new("kill").args(["-INT", &child.id().unwrap().to_string()]).status().await.unwrap();
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+
+    let id = done["id"].as_str().unwrap();
+    assert!(yard(&["retry", id]).await.1.starts_with("running "));
+    assert_eq!(yard(&["replay", "--status", "424"]).await.1, "nothing that failed for good fits\n");
+    assert!(yard(&["run", "mornings"]).await.1.starts_with("running mornings, delivery "));
+    let (_, out, _) = yard(&["deliveries", "--subscription", "inbox"]).await;
+    assert_eq!((out.lines().count(), out.split('\t').nth(4)), (1, Some(id)), "{out}");
+    let (_, out, _) = yard(&["show", id]).await;
+    assert!(out.contains("\n1\t") && out.contains("\"title\": \"Broken\""), "{out}");
+    let (_, out, _) = yard(&["show", done["event_row_id"].as_str().unwrap(), "--json"]).await;
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["event"]["attributes"]["title"], "Broken");
+
+    assert_eq!(yard(&["pause", "mornings"]).await.1, "paused mornings\n");
+    let (_, out, _) = yard(&[]).await;
+    let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split('\t').take(5).collect()).collect();
+    let expected = [
+        ["subscription", "", "THING_CHANGED", "say", "active"],
+        ["subscription", "inbox", "WEBHOOK_RECEIVED", "say", "active"],
+        ["schedule", "mornings", "0 9 * * mon-fri Europe/Berlin", "say", "paused"],
+    ];
+    assert_eq!(rows, expected);
+    assert!(yard(&["resume", "mornings"]).await.1.starts_with("resumed mornings, next at "));
+    assert_eq!(yard(&["delete", "mornings"]).await.1, "deleted mornings\n");
+    let (_, out, _) = yard(&["--json"]).await;
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["count"], 2);
+
+    let child = command(&["trigger", "test", "WEBHOOK_RECEIVED", "--wait", "30", "--inputs", "$.event.attributes"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.unwrap();
+    let line = BufReader::new(child.stderr.take().unwrap()).lines().next_line().await.unwrap().unwrap();
+    let path = line.split(' ').find_map(|word| word.strip_prefix(&server.url)).unwrap_or_else(|| panic!("{line}"));
+    assert_eq!(server.send(Method::POST, path, Some(json!({"n": 1}))).await.0, 202);
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!((output.status.code(), serde_json::from_slice::<Value>(&output.stdout).unwrap()), (Some(0), json!({"n": 1})));
 }
 
 #[tokio::test]

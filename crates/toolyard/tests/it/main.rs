@@ -10,6 +10,7 @@ mod approvals;
 mod binary;
 mod calls;
 mod catalog;
+mod chaos;
 mod connections;
 mod discovery;
 mod edge;

@@ -256,6 +256,30 @@ on_both! {
         assert!(all.iter().all(|delivery| delivery["status"]["code"] == "200"), "{all:#?}");
     }
 
+    async fn a_retry_makes_again_what_failed_and_not_what_succeeded(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        http_target(test, &fake, "target").await;
+        workflow(test, "two", json!({"steps": [
+            {"name": "made", "call": "tools.native.fake.MAKE_A_THING.main", "arguments": {"title": "x"}},
+            {"name": "told", "call": "workflow.variant.target"},
+        ]})).await;
+        let hook = webhook(test, "two", json!({})).await;
+        fake.answer_target(&[422]);
+        send(test, hook["url"].as_str().unwrap(), &[], "{}").await.expect(202);
+        for _ in 0..400 {
+            if deliveries(test, json!({})).await[0]["status"]["code"] == "424" {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        test.clock.advance(Duration::from_mins(2));
+        let done = settled(test, json!({}), 1).await;
+        assert_eq!((&done[0]["status"]["code"], &done[0]["attempts_count"]), (&json!("200"), &json!(2)), "{done:#?}");
+        assert_eq!((fake.seen_at("/echo/things").len(), fake.seen_at("/target").len()), (1, 2));
+    }
+
     async fn a_dispatched_run_ends_later(test: &Test) {
         test.yard.triggers.start().await.unwrap();
         let fake = Fake::start().await;

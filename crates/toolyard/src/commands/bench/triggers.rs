@@ -1,0 +1,281 @@
+//! `toolyard bench triggers`: how fast events are taken, how soon they run, and what many schedules cost the clock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use egress::Egress;
+use hmac::{Hmac, KeyInit, Mac};
+use kernel::{Clock, Timestamp};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use store::{Db, args};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use url::Url;
+
+use super::{Server, client, millis, percentile, print};
+use crate::config::{Config, Settings};
+use crate::yard::Yard;
+
+const SECRET: &[u8] = b"a secret of the benchmark's own.";
+/// Connections that share the steady rate.
+const STEADY: u64 = 16;
+const DAY: i64 = 1440;
+
+#[derive(Debug, Args)]
+pub(crate) struct TriggersArgs {
+    /// How long events come as fast as they can
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// Senders at the same time
+    #[arg(long, default_value_t = 64)]
+    concurrency: u64,
+    /// How long events come at a steady rate
+    #[arg(long, default_value_t = 60)]
+    steady_seconds: u64,
+    /// Events a second at the steady rate
+    #[arg(long, default_value_t = 500)]
+    rate: u64,
+    /// Schedules that are stored
+    #[arg(long, default_value_t = 1_000_000)]
+    schedules: i64,
+    /// An empty PostgreSQL database to measure instead of a SQLite file; it is not cleaned up
+    #[arg(long, value_name = "URL")]
+    on: Option<String>,
+}
+
+pub(super) async fn run(args: TriggersArgs) -> anyhow::Result<()> {
+    let server = Server::start_on(args.on.as_deref()).await?;
+    let settings = Settings { data_dir: Some(server.dir.join("data")), database_url: args.on.clone(), ..Settings::default() };
+    let config = Config::settle(settings, Settings::default())?;
+    let db = Db::open(&config.database_url).await?;
+    let client = client()?;
+    let sender = Sender::subscribe(&server, &client).await?;
+
+    let idle = server.memory()?;
+    let (taken, length) = sender.as_fast_as_possible(Duration::from_secs(args.seconds), args.concurrency).await?;
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = taken as f64 / length.as_secs_f64();
+    print::out(&format!("events taken, {} senders    {rate:.0} a second\n", args.concurrency));
+    let made = ended(&db).await?;
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = made as f64 / length.as_secs_f64();
+    print::out(&format!("runs made meanwhile         {rate:.0} a second\n"));
+    let waited = Instant::now();
+    while ended(&db).await? < i64::try_from(taken)? {
+        ensure!(waited.elapsed() < Duration::from_mins(5), "the runs do not end");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+
+    let before = server.memory()?;
+    let since = Clock::system().now();
+    let half = Duration::from_secs(args.steady_seconds) / 2;
+    sender.steadily(half, args.rate).await?;
+    let middle = server.memory()?;
+    sender.steadily(half, args.rate).await?;
+    let after = server.memory()?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut times = waits(&db, since).await?;
+    print::out(&format!(
+        "event to run, {} a second  p50 {:.1} ms, p99 {:.1} ms, {} runs\n",
+        args.rate,
+        millis(percentile(&mut times, 0.5)),
+        millis(percentile(&mut times, 0.99)),
+        times.len()
+    ));
+    print::out(&format!("memory                      idle {idle:.1} MiB, before {before:.1}, halfway {middle:.1}, after {after:.1} MiB\n"));
+
+    make_schedule(&server, &client).await?;
+    let mut server = server;
+    server.child.kill().await?;
+    schedules(&db, config, args.schedules).await
+}
+
+/// Who sends events to the plain webhook of a server.
+#[derive(Clone)]
+struct Sender {
+    address: String,
+    path: String,
+    number: Arc<AtomicU64>,
+}
+
+impl Sender {
+    async fn subscribe(server: &Server, client: &Egress) -> anyhow::Result<Self> {
+        post(server, client, "/simple/workflows/", &json!({"workflow": {"slug": "echo", "name": "Echo", "data": {"kind": "echo"}}}))
+            .await?;
+        let secret = format!("whsec_{}", STANDARD.encode(SECRET));
+        let data = json!({"event_key": "WEBHOOK_RECEIVED", "secret": secret, "references": {"workflow": {"slug": "echo"}}});
+        let made = post(server, client, "/triggers/subscriptions/", &json!({"subscription": {"data": data}})).await?;
+        let url: Url = made["subscription"]["url"].as_str().context("no address")?.parse()?;
+        let address = server.url.trim_start_matches("http://").to_owned();
+        Ok(Self { address, path: url.path().to_owned(), number: Arc::default() })
+    }
+
+    /// A signed request, as bytes: what measures must cost little beside what is measured.
+    fn request(&self) -> anyhow::Result<Vec<u8>> {
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let body = json!({"action": "opened", "issue": {"number": number, "title": "It is slow", "labels": ["a", "b"]}}).to_string();
+        let stamp = Clock::system().now().seconds();
+        let mut mac = Hmac::<Sha256>::new_from_slice(SECRET)?;
+        mac.update(format!("event-{number}.{stamp}.{body}").as_bytes());
+        let signature = STANDARD.encode(mac.finalize().into_bytes());
+        let Self { address, path, .. } = self;
+        let length = body.len();
+        Ok(format!(
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
+             webhook-id: event-{number}\r\nwebhook-timestamp: {stamp}\r\nwebhook-signature: v1,{signature}\r\n\r\n{body}"
+        )
+        .into_bytes())
+    }
+
+    /// Sends one event and waits until it is acknowledged.
+    async fn send(&self, stream: &mut TcpStream, answer: &mut Vec<u8>) -> anyhow::Result<()> {
+        stream.write_all(&self.request()?).await?;
+        answer.clear();
+        while !is_whole(answer) {
+            ensure!(stream.read_buf(answer).await? > 0, "the server hung up");
+        }
+        if !answer.starts_with(b"HTTP/1.1 202") {
+            bail!("an event was not taken: {}", String::from_utf8_lossy(answer));
+        }
+        Ok(())
+    }
+
+    async fn connect(&self) -> anyhow::Result<TcpStream> {
+        let stream = TcpStream::connect(&self.address).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    /// How many events were acknowledged, and in what time.
+    async fn as_fast_as_possible(&self, length: Duration, concurrency: u64) -> anyhow::Result<(u64, Duration)> {
+        let started = Instant::now();
+        let tasks: Vec<_> = (0..concurrency)
+            .map(|_| {
+                let this = self.clone();
+                tokio::spawn(async move {
+                    let (mut stream, mut answer, mut taken) = (this.connect().await?, Vec::new(), 0);
+                    while started.elapsed() < length {
+                        this.send(&mut stream, &mut answer).await?;
+                        taken += 1;
+                    }
+                    anyhow::Ok(taken)
+                })
+            })
+            .collect();
+        let mut taken = 0;
+        for task in tasks {
+            taken += task.await??;
+        }
+        Ok((taken, started.elapsed()))
+    }
+
+    /// Sends this many a second, spread evenly.
+    async fn steadily(&self, length: Duration, rate: u64) -> anyhow::Result<()> {
+        let started = tokio::time::Instant::now();
+        let step = Duration::from_secs(STEADY).div_f64(rate.max(1).to_string().parse()?);
+        let tasks: Vec<_> = (0..STEADY)
+            .map(|offset| {
+                let this = self.clone();
+                let first = started + step.mul_f64(offset.to_string().parse().unwrap_or_default()) / u32::try_from(STEADY).unwrap_or(1);
+                tokio::spawn(async move {
+                    let (mut stream, mut answer) = (this.connect().await?, Vec::new());
+                    let mut ticks = tokio::time::interval_at(first, step);
+                    while ticks.tick().await < started + length {
+                        this.send(&mut stream, &mut answer).await?;
+                    }
+                    anyhow::Ok(())
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await??;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an answer with a `content-length` has come in full.
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(end) = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+    answer.len() >= end + 4 + length.unwrap_or_default()
+}
+
+async fn post(server: &Server, client: &Egress, path: &str, body: &Value) -> anyhow::Result<Value> {
+    let answer = client.send(server.post(path, body)?).await?;
+    ensure!(answer.status == 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
+    Ok(serde_json::from_slice(&answer.body)?)
+}
+
+async fn ended(db: &Db) -> anyhow::Result<i64> {
+    let row = db.optional("select count(*) as ended from trigger_attempts", args![]).await?;
+    Ok(row.context("no count")?.get("ended")?)
+}
+
+/// How long each event since then waited for its run to start.
+async fn waits(db: &Db, since: Timestamp) -> anyhow::Result<Vec<Duration>> {
+    let sql = "select a.started_at - e.received_at as waited from trigger_events e \
+               join trigger_deliveries d on d.project_id = e.project_id and d.subscription_id = e.subscription_id and d.event_id = e.event_id \
+               join trigger_attempts a on a.project_id = d.project_id and a.delivery_id = d.id and a.number = 1 where e.received_at >= $1";
+    let rows = db.all(sql, args![since]).await?;
+    rows.iter().map(|row| Ok(Duration::from_micros(u64::try_from(row.get::<i64>("waited")?).unwrap_or_default()))).collect()
+}
+
+async fn make_schedule(server: &Server, client: &Egress) -> anyhow::Result<()> {
+    let data = json!({"event_key": "tick", "schedule": "* * * * *", "references": {"workflow": {"slug": "echo"}}});
+    let schedule = json!({"name": "bench", "data": data, "flags": {"is_active": false}});
+    post(server, client, "/triggers/schedules/", &json!({"schedule": schedule})).await?;
+    Ok(())
+}
+
+macro_rules! copies {
+    ($one:literal, $id:literal) => {
+        concat!(
+            "with recursive n(i) as (select ",
+            $one,
+            " union all select i + 1 from n where i < $1) insert into trigger_schedules (project_id, id, event_key, name, data, is_active, \
+             next_fire_at, run_at, actor_key_id, actor_user_id, created_at, updated_at) select project_id, ",
+            $id,
+            ", event_key, name, data, true, $2 + i % $3 * 60000000, $2 + i % $3 * 60000000, actor_key_id, actor_user_id, created_at, updated_at \
+             from trigger_schedules, n where name = 'bench'"
+        )
+    };
+}
+
+/// Stores schedules whose slots are spread over a day, and measures the clock's looks: most find nothing, one a minute finds its share.
+async fn schedules(db: &Db, config: Config, count: i64) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let tomorrow = Timestamp::from_micros((Clock::system().now().seconds() / 86_400 + 1) * 86_400_000_000);
+    let sql = match db {
+        Db::Sqlite(_) => copies!("1", "randomblob(16)"),
+        Db::Postgres(_) => copies!("1::bigint", "gen_random_uuid()"),
+    };
+    db.execute(sql, args![count, tomorrow, DAY]).await?;
+    let stored = started.elapsed();
+    let yard = Yard::open(config).await?;
+    let mut idle = Vec::new();
+    for _ in 0..200 {
+        let started = Instant::now();
+        ensure!(yard.triggers.fire_due(Clock::system().now()).await? == 0, "a schedule fired too early");
+        idle.push(started.elapsed());
+    }
+    let started = Instant::now();
+    let runs = yard.triggers.fire_due(tomorrow).await?;
+    let full = started.elapsed();
+    print::out(&format!("{count} schedules           stored in {:.1} s\n", stored.as_secs_f64()));
+    print::out(&format!(
+        "tick, nothing due           p50 {:.3} ms, p99 {:.3} ms\n",
+        millis(percentile(&mut idle, 0.5)),
+        millis(percentile(&mut idle, 0.99))
+    ));
+    print::out(&format!("tick, {runs} due              {:.1} ms\n", millis(full)));
+    yard.close().await;
+    Ok(())
+}
