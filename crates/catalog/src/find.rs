@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use kernel::ProjectId;
 
-use crate::search::{self, Document, Index, Kind, Options, Reasons};
+use crate::search::{self, Document, Embedder, Index, Kind, Options, Reasons};
 use crate::{Action, Catalog, CatalogError, Event, Integration, Source};
 
 /// How many lists of integrations keep their index; the one not asked for the longest goes first.
@@ -20,7 +21,13 @@ pub struct Wanted<'a> {
     pub limit: usize,
     /// Keys of integrations to prefer when the use case names none, such as the connected ones.
     pub preferred: &'a [&'a str],
+    /// What `Catalog::meanings` said of the use case; without it only words count.
+    pub meaning: &'a Meaning,
 }
+
+/// The vectors of a use case, one per sentence that was embedded in time.
+#[derive(Clone, Debug, Default)]
+pub struct Meaning(Vec<Vec<f32>>);
 
 /// How a use case reads, and what fits it, best first.
 #[derive(Clone, Debug, Default)]
@@ -99,11 +106,11 @@ impl Item {
 #[derive(Debug)]
 struct Shelf {
     items: Vec<(Arc<Integration>, Item)>,
-    index: Index,
+    index: Arc<Index>,
 }
 
 impl Shelf {
-    fn new(source: &dyn Source, number: u64, project: ProjectId) -> Self {
+    fn new(source: &dyn Source, number: u64, project: ProjectId, embedder: Option<&dyn Embedder>) -> Self {
         let mut items = Vec::new();
         for integration in source.integrations(project) {
             items.extend(integration.actions.iter().map(|action| (integration.clone(), Item::Action(action.clone()))));
@@ -111,7 +118,13 @@ impl Shelf {
         }
         let documents: Vec<Document> =
             items.iter().zip(0_u64..).map(|((integration, item), position)| item.document(number << 32 | position, integration)).collect();
-        Self { index: Index::build(&documents), items }
+        let index = Arc::new(Index::build(&documents));
+        if let Some(embedder) = embedder {
+            let waiting = Arc::downgrade(&index);
+            let done = move |vectors| _ = waiting.upgrade().map(|index| index.embed(vectors));
+            embedder.prepare(search::sentences(&documents), Box::new(done));
+        }
+        Self { items, index }
     }
 
     fn item(&self, id: u64) -> Option<&(Arc<Integration>, Item)> {
@@ -151,6 +164,19 @@ impl Shelves {
 }
 
 impl Catalog {
+    /// What use cases mean to the sentence model, for as many as it can say so within the time; takes that long at most, on this thread.
+    pub fn meanings(&self, use_cases: &[&str], within: Duration) -> Vec<Meaning> {
+        let Some(embedder) = &self.embedder else { return vec![Meaning::default(); use_cases.len()] };
+        let sentences: Vec<(usize, &str)> =
+            use_cases.iter().enumerate().flat_map(|(at, case)| search::sentences_of(case).into_iter().map(move |part| (at, part))).collect();
+        let vectors = embedder.ask(&sentences.iter().map(|(_, part)| *part).collect::<Vec<_>>(), within);
+        let mut meanings = vec![Meaning::default(); use_cases.len()];
+        for ((at, _), vector) in sentences.into_iter().zip(vectors) {
+            meanings[at].0.extend(vector);
+        }
+        meanings
+    }
+
     /// What fits a use case, in one provider or in all of them.
     pub fn search(&self, project: ProjectId, provider: Option<&str>, wanted: &Wanted<'_>) -> Result<Asked, CatalogError> {
         if let Some(provider) = provider {
@@ -161,9 +187,9 @@ impl Catalog {
         let places: Vec<_> = sources.iter().map(|(_, source)| self.shelves.place(source.provider().key, source.edition(project))).collect();
         let filled = places.iter().zip(&sources);
         let shelves: Vec<&Shelf> =
-            filled.map(|(place, (number, source))| place.get_or_init(|| Shelf::new(&***source, *number, project))).collect();
-        let indexes: Vec<&Index> = shelves.iter().map(|shelf| &shelf.index).collect();
-        let options = Options { kind: Some(wanted.kind), preferred: wanted.preferred, ..Options::default() };
+            filled.map(|(place, (number, source))| place.get_or_init(|| Shelf::new(&***source, *number, project, self.embedder.as_deref()))).collect();
+        let indexes: Vec<&Index> = shelves.iter().map(|shelf| &*shelf.index).collect();
+        let options = Options { kind: Some(wanted.kind), preferred: wanted.preferred, vectors: &wanted.meaning.0, ..Options::default() };
         let answer = search::search(&indexes, wanted.use_case, wanted.limit, &options);
         let found = answer.hits.into_iter().filter_map(|hit| {
             let (integration, item) = shelves[hit.index].item(hit.document)?.clone();

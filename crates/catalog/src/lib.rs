@@ -15,7 +15,7 @@ use kernel::ProjectId;
 
 pub use browse::{Page, PageQuery};
 pub use error::CatalogError;
-pub use find::{Asked, Found, Item, Wanted};
+pub use find::{Asked, Found, Item, Meaning, Wanted};
 pub use model::{Action, Category, Draft, Event, Integration, Provider, RateLimit};
 
 /// Where a provider's integrations come from. What is listed is in memory; a source that mirrors something remote keeps its own copy fresh.
@@ -36,11 +36,19 @@ pub trait Source: Send + Sync + std::fmt::Debug {
 pub struct Catalog {
     sources: Vec<Arc<dyn Source>>,
     shelves: Arc<find::Shelves>,
+    embedder: Option<Arc<dyn search::Embedder>>,
 }
 
 impl Catalog {
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
-        Self { sources, shelves: Arc::default() }
+        Self { sources, shelves: Arc::default(), embedder: None }
+    }
+
+    /// Search that also goes by meaning.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Arc<dyn search::Embedder>) -> Self {
+        self.embedder = Some(embedder);
+        self
     }
 
     pub fn providers(&self) -> Vec<Provider> {

@@ -4,9 +4,10 @@ mod answer;
 mod guidance;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use catalog::search::Kind;
-use catalog::{Asked, Found, Integration, Wanted};
+use catalog::{Asked, Found, Integration, Meaning, Wanted};
 use connections::Connection;
 use kernel::Scope;
 use serde_json::{Map, Value};
@@ -18,6 +19,8 @@ pub use guidance::Guidance;
 
 use crate::{CallError, Tools};
 
+/// How long the sentence model may take over all use cases of a request; those that it does not reach are found by their words.
+const WAIT_FOR_MEANING: Duration = Duration::from_millis(25);
 const DEFAULT_ALTERNATIVES: usize = 3;
 const MAX_ALTERNATIVES: usize = 50;
 /// From this direction on, a use case waits for something; below, it does something.
@@ -69,11 +72,12 @@ impl Tools {
 
     async fn find(&self, scope: Scope, request: &Discover, kind: Kind) -> Result<Discovered, CallError> {
         let cases = request.trimmed()?;
+        let meanings = self.meanings(&cases).await;
         let rows = self.connections.query(scope.project, None, None).await?;
         let mut desk = Desk { tools: self, scope, request, rows: &rows, seen: Vec::new() };
         let mut answer = Discovered { ready: true, ..Discovered::default() };
-        for case in cases {
-            let capability = desk.capability(case, kind, &mut answer.guidance)?;
+        for (case, meaning) in cases.into_iter().zip(&meanings) {
+            let capability = desk.capability(case, meaning, kind, &mut answer.guidance)?;
             answer.ready &= capability.is_ready();
             answer.notes.extend(capability.note.iter().map(|note| format!("{case}: {note}")));
             answer.capabilities.push(capability);
@@ -81,6 +85,14 @@ impl Tools {
         let endpoint = if kind == Kind::Action { "POST /tools/connections/" } else { "POST /triggers/connections/" };
         answer.connections = desk.seen.iter().map(|integration| IntegrationState::of(integration, &rows, endpoint)).collect();
         Ok(answer)
+    }
+
+    async fn meanings(&self, cases: &[&str]) -> Vec<Meaning> {
+        let catalog = self.catalog.clone();
+        let owned: Vec<String> = cases.iter().map(|case| (*case).to_owned()).collect();
+        let ask = move || catalog.meanings(&owned.iter().map(String::as_str).collect::<Vec<_>>(), WAIT_FOR_MEANING);
+        let meanings = tokio::task::spawn_blocking(ask).await;
+        meanings.unwrap_or_else(|_| vec![Meaning::default(); cases.len()])
     }
 }
 
@@ -95,10 +107,10 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    fn capability(&mut self, case: &str, kind: Kind, guidance: &mut Guidance) -> Result<Capability, CallError> {
+    fn capability(&mut self, case: &str, meaning: &Meaning, kind: Kind, guidance: &mut Guidance) -> Result<Capability, CallError> {
         let alternatives = self.request.alternatives.min(MAX_ALTERNATIVES);
-        let asked = self.search(case, kind, 1 + alternatives)?;
-        let trigger = if kind == Kind::Action && reads_like_an_event(&asked) { self.event(case)? } else { None };
+        let asked = self.search(case, meaning, kind, 1 + alternatives)?;
+        let trigger = if kind == Kind::Action && reads_like_an_event(&asked) { self.event(case, meaning)? } else { None };
         for found in asked.found.iter().chain(&trigger) {
             if !self.seen.iter().any(|known| Arc::ptr_eq(known, &found.integration)) {
                 self.seen.push(found.integration.clone());
@@ -119,16 +131,16 @@ impl Desk<'_> {
     }
 
     /// The event that a use case waits for. Where it names an app, another app's event is no answer.
-    fn event(&self, case: &str) -> Result<Option<Found>, CallError> {
-        let asked = self.search(case, Kind::Event, 1)?;
+    fn event(&self, case: &str, meaning: &Meaning) -> Result<Option<Found>, CallError> {
+        let asked = self.search(case, meaning, Kind::Event, 1)?;
         let is_of_named_app = |found: &Found| !asked.names_integration || found.reasons.app > 0.0;
         Ok(asked.found.first().filter(|found| is_of_named_app(found)).cloned())
     }
 
-    fn search(&self, use_case: &str, kind: Kind, limit: usize) -> Result<Asked, CallError> {
+    fn search(&self, use_case: &str, meaning: &Meaning, kind: Kind, limit: usize) -> Result<Asked, CallError> {
         let connected = self.rows.iter().filter(|row| row.is_usable());
         let preferred: Vec<&str> = connected.map(|row| row.integration.as_str()).collect();
-        let wanted = Wanted { use_case, kind, limit, preferred: &preferred };
+        let wanted = Wanted { use_case, kind, limit, preferred: &preferred, meaning };
         let asked = self.tools.catalog.search(self.scope.project, self.request.provider.as_deref(), &wanted);
         asked.map_err(|error| CallError::Connection(error.into()))
     }

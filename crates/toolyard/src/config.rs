@@ -60,6 +60,9 @@ pub struct Settings {
     /// Days that ended deliveries and their events are kept [default: 30]
     #[arg(long, env = "TOOLYARD_TRIGGER_RETENTION", global = true, hide_short_help = true, value_name = "DAYS")]
     pub trigger_retention: Option<u64>,
+    /// Whether search also goes by meaning, with a model that takes 90 MB of memory once it is used [default: true]
+    #[arg(long, env = "TOOLYARD_SENTENCE_MODEL", global = true, hide_short_help = true, value_name = "BOOL")]
+    pub sentence_model: Option<bool>,
     /// What Composio signs its webhooks with [default: none]
     #[arg(long, env = "COMPOSIO_WEBHOOK_SECRET", global = true, hide_short_help = true, value_name = "SECRET", hide_env_values = true)]
     pub composio_webhook_secret: Option<String>,
@@ -82,7 +85,7 @@ struct Entry {
     default: fn(&Config) -> String,
 }
 
-const ENTRIES: [Entry; 18] = [
+const ENTRIES: [Entry; 19] = [
     Entry { name: "listen", secret: false, text: |s| s.listen.clone(), default: |c| c.listen.to_string() },
     Entry { name: "database_url", secret: true, text: |s| s.database_url.clone(), default: |c| c.database_url.clone() },
     Entry {
@@ -137,6 +140,12 @@ const ENTRIES: [Entry; 18] = [
         text: |s| s.trigger_retention.map(|n| n.to_string()),
         default: |c| (c.triggers.retention.as_secs() / DAY).to_string(),
     },
+    Entry {
+        name: "sentence_model",
+        secret: false,
+        text: |s| s.sentence_model.map(|on| on.to_string()),
+        default: |c| c.sentence_model.to_string(),
+    },
     Entry { name: "composio_webhook_secret", secret: true, text: |s| s.composio_webhook_secret.clone(), default: |_| String::new() },
     Entry { name: "cors_origins", secret: false, text: |s| s.cors_origins.clone(), default: |c| c.cors_origins.join(",") },
     Entry { name: "log", secret: false, text: |s| s.log.clone(), default: |c| c.log.clone() },
@@ -161,6 +170,7 @@ pub struct Config {
     pub body_limit: usize,
     pub request_timeout: Duration,
     pub triggers: triggers::Settings,
+    pub sentence_model: bool,
     pub composio_webhook_secret: Option<String>,
     pub cors_origins: Vec<String>,
     pub log: String,
@@ -246,6 +256,7 @@ impl Config {
             body_limit: line.body_limit.or(file.body_limit).unwrap_or(1 << 20),
             request_timeout: Duration::from_secs(line.request_timeout.or(file.request_timeout).unwrap_or(60).max(1)),
             triggers,
+            sentence_model: line.sentence_model.or(file.sentence_model).unwrap_or(true),
             composio_webhook_secret: line.composio_webhook_secret.or(file.composio_webhook_secret),
             cors_origins: origins.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(str::to_owned).collect(),
             log: line.log.or(file.log).unwrap_or_else(|| "info".to_owned()),

@@ -13,6 +13,7 @@ use egress::Egress;
 use kernel::Clock;
 use kernel::key::PlainKey;
 use providers::native::{self, Native};
+use sentences::Sentences;
 use server::{App, Options, Parts};
 use store::Db;
 use tokio::net::TcpListener;
@@ -62,7 +63,10 @@ impl Yard {
         let accounts = Accounts::new(db.clone(), clock.clone());
         let egress = egress(&config)?;
         let native = Arc::new(Native::new(manifests(&config)?, egress.clone())?);
-        let catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>]);
+        let mut catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>]);
+        if config.sentence_model {
+            catalog = catalog.with_embedder(Arc::new(Sentences::new(Some(config.data_dir.join("sentences.vectors")))));
+        }
         let connections = Connections::new(connections::Parts {
             db: db.clone(),
             clock: clock.clone(),

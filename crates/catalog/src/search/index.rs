@@ -1,6 +1,7 @@
 //! The inverted index: which documents hold a word, and in which fields.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use super::{
     apps::Apps,
@@ -58,7 +59,7 @@ pub(super) struct Example {
     pub(super) weight: f32,
 }
 
-/// An immutable index over a set of documents. Several can be searched as one.
+/// An index over a set of documents: its words at once, their vectors when they are ready. Several can be searched as one.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     terms: HashMap<Box<str>, u32>,
@@ -70,7 +71,7 @@ pub struct Index {
     pub(super) examples: Vec<Example>,
     pub(super) apps: Apps,
     pub(super) length_sums: [u64; FIELDS],
-    pub(super) vectors: Option<Vectors>,
+    vectors: OnceLock<Vectors>,
 }
 
 impl Index {
@@ -83,13 +84,15 @@ impl Index {
         builder.finish()
     }
 
-    /// Adds the dense side: one vector per sentence of `sentences`, in that order. Vectors of another count are refused.
-    #[must_use]
-    pub fn with_vectors(mut self, vectors: Vectors) -> Self {
+    /// Adds the dense side, once: a vector per sentence of `sentences`, in that order. Vectors of another count are refused.
+    pub fn embed(&self, vectors: Vectors) {
         if vectors.len() == self.entries.len() + self.examples.len() {
-            self.vectors = Some(vectors);
+            self.vectors.get_or_init(|| vectors);
         }
-        self
+    }
+
+    pub(super) fn vectors(&self) -> Option<&Vectors> {
+        self.vectors.get()
     }
 
     pub fn len(&self) -> usize {
@@ -108,7 +111,7 @@ impl Index {
             + self.postings.len() * size_of::<Posting>()
             + self.entries.len() * size_of::<Entry>()
             + self.examples.len() * size_of::<Example>();
-        (lexical, self.vectors.as_ref().map_or(0, Vectors::size))
+        (lexical, self.vectors().map_or(0, Vectors::size))
     }
 
     pub(super) fn term(&self, stem: &str) -> Option<u32> {
@@ -129,7 +132,7 @@ fn slice<'a, T>(all: &'a [T], offsets: &[u32], term: u32) -> &'a [T] {
     &all[offsets[at] as usize..offsets[at + 1] as usize]
 }
 
-/// The texts whose vectors `Index::with_vectors` expects: one per document, then one per example use case.
+/// The texts whose vectors `Index::embed` expects: one per document, then one per example use case.
 pub fn sentences(documents: &[Document]) -> Vec<String> {
     let examples = documents.iter().flat_map(|d| d.use_cases.iter().cloned());
     documents.iter().map(Document::sentence).chain(examples).collect()

@@ -21,7 +21,7 @@ pub mod verbs;
 mod view;
 pub mod weights;
 
-pub use dense::{EmbedError, Embedder, Vectors};
+pub use dense::{Embedder, Row, Vectors};
 pub use document::{Document, Integration, Kind};
 pub use index::{Index, sentences};
 pub use query::sentences_of;

@@ -76,7 +76,8 @@ pub fn search(indexes: &[&Index], use_case: &str, limit: usize, options: &Option
     if query.words.is_empty() || limit == 0 {
         return Answer::default();
     }
-    let default = if options.vectors.is_empty() { Weights::lexical() } else { Weights::hybrid() };
+    let with_meaning = !options.vectors.is_empty() && indexes.iter().any(|index| index.vectors().is_some());
+    let default = if with_meaning { Weights::hybrid() } else { Weights::lexical() };
     let weights = options.weights.unwrap_or(&default);
     let collection = Collection::new(indexes);
     let view = View::new(indexes, &mut query, &collection);
@@ -99,7 +100,6 @@ pub fn search(indexes: &[&Index], use_case: &str, limit: usize, options: &Option
     let mut seen = std::collections::HashSet::new();
     found.retain(|hit| seen.insert(hit.document));
     found.truncate(limit);
-    let with_meaning = !options.vectors.is_empty();
     let fits = |hit: &Hit| confidence::is_enough(hit.confidence, query.terms.len(), with_meaning);
     if !options.ungated && !found.iter().take(3).any(fits) {
         found.clear();
@@ -141,7 +141,7 @@ struct Scale<'a> {
 impl<'a> Shard<'a> {
     fn new(index: &'a Index, query: &Query, collection: &Collection<'_>, weights: &Weights, options: &Options<'_>) -> Self {
         let evidence = collection.evidence(index, query, weights);
-        let mut meaning = index.vectors.as_ref().map_or_else(Vec::new, |rows| nearest(rows, options.vectors));
+        let mut meaning = index.vectors().map_or_else(Vec::new, |rows| nearest(rows, options.vectors));
         if meaning.len() > index.len() {
             for (row, example) in index.examples.iter().enumerate() {
                 let near = meaning[index.len() + row];

@@ -64,6 +64,12 @@ pub(super) enum BenchCommand {
         /// A folder with `tools.jsonl`, `queries.jsonl` and `qrels.tsv`, or one of such folders
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
+        /// Without the sentence model
+        #[arg(long)]
+        words_only: bool,
+        /// Also measure the time with so many tools: those of all sets, and as many more like them
+        #[arg(long, value_name = "COUNT")]
+        tools: Option<usize>,
     },
     /// Events a second, the time from an event to its run, the clock over many schedules, and memory
     Triggers(triggers::TriggersArgs),
@@ -74,7 +80,7 @@ pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Idle => idle().await,
         BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
         BenchCommand::Resolve => resolve().await,
-        BenchCommand::Retrieval { data } => retrieval::run(&data),
+        BenchCommand::Retrieval { data, words_only, tools } => retrieval::run(&data, words_only, tools),
         BenchCommand::Triggers(args) => triggers::run(args).await,
     }
 }

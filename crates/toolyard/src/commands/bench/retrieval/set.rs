@@ -18,6 +18,19 @@ pub(super) struct Set {
     pub(super) queries: Vec<(String, Vec<u64>)>,
 }
 
+impl Set {
+    /// All sets in one, with the documents repeated until there are so many. It is for measuring time: right answers are not known.
+    pub(super) fn grown(sets: Vec<Self>, tools: usize) -> Self {
+        let (mut documents, mut queries) = (Vec::new(), Vec::new());
+        for set in sets {
+            documents.extend(set.documents);
+            queries.extend(set.queries.into_iter().map(|(text, _)| (text, Vec::new())));
+        }
+        let documents = documents.iter().cycle().take(tools).zip(0..).map(|(document, id)| Document { id, ..document.clone() }).collect();
+        Self { name: format!("time at {tools} tools"), documents, queries }
+    }
+}
+
 #[derive(Deserialize)]
 struct Tool {
     id: String,
