@@ -32,6 +32,7 @@ kinds! {
     Revision => RevisionId,
     Run => RunId,
     Approval => ApprovalId,
+    UseCase => UseCaseId,
     Subscription => SubscriptionId,
     Schedule => ScheduleId,
     Event => EventId,

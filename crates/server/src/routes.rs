@@ -71,6 +71,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::resolve::schema))
         .routes(routes!(tools::discover::tools))
         .routes(routes!(tools::discover::events))
+        .routes(routes!(tools::learned::list, tools::learned::set, tools::learned::clear))
+        .routes(routes!(tools::learned::forget))
         .routes(routes!(tools::ops::list))
         .routes(routes!(tools::ops::call))
         .routes(routes!(tools::approvals::list))

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use tracing::Instrument;
 use workflows::{InvokeReply, InvokeRequest, References, Retrieved};
 
+use crate::discover::ActionName;
 use crate::idempotency::Seen;
 use crate::ops;
 use crate::permission::{Permission, ToolFacts};
@@ -206,7 +207,12 @@ impl Tools {
                 let name = call.target.to_string();
                 let facts = ToolFacts { name: &name, read_only: Some(target.action.read_only), ..ToolFacts::default() };
                 self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
-                self.run(&target, &call.arguments).await
+                let result = self.run(&target, &call.arguments).await?;
+                if result.error.is_none() {
+                    let (provider, integration, action) = (provider.clone(), integration.clone(), action.clone());
+                    self.learn(call.scope, ActionName { provider, integration, action });
+                }
+                Ok(result)
             }
         }
     }

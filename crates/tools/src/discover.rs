@@ -2,12 +2,14 @@
 
 mod answer;
 mod guidance;
+mod learned;
+mod offers;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::search::Kind;
-use catalog::{Asked, Found, Integration, Meaning, Wanted};
+use catalog::{Asked, Examples, Found, Integration, Meaning, Wanted};
 use connections::Connection;
 use kernel::Scope;
 use serde_json::{Map, Value};
@@ -16,6 +18,9 @@ pub use answer::{
     Alternative, AlternativeKey, Capability, Connect, Discovered, EventFound, IntegrationState, State, Target, ToolFound, Why,
 };
 pub use guidance::Guidance;
+pub(crate) use learned::Lessons;
+pub use learned::{LearnedPage, LearnedUseCase};
+pub(crate) use offers::{ActionName, Offers};
 
 use crate::{CallError, Tools};
 
@@ -74,7 +79,8 @@ impl Tools {
         let cases = request.trimmed()?;
         let meanings = self.meanings(&cases).await;
         let rows = self.connections.query(scope.project, None, None).await?;
-        let mut desk = Desk { tools: self, scope, request, rows: &rows, seen: Vec::new() };
+        let examples = self.examples(scope.project).await?;
+        let mut desk = Desk { tools: self, scope, request, rows: &rows, examples: &examples, seen: Vec::new() };
         let mut answer = Discovered { ready: true, ..Discovered::default() };
         for (case, meaning) in cases.into_iter().zip(&meanings) {
             let capability = desk.capability(case, meaning, kind, &mut answer.guidance)?;
@@ -102,6 +108,7 @@ struct Desk<'a> {
     scope: Scope,
     request: &'a Discover,
     rows: &'a [Connection],
+    examples: &'a Examples,
     /// Integrations that the answer names, in order.
     seen: Vec<Arc<Integration>>,
 }
@@ -116,6 +123,7 @@ impl Desk<'_> {
                 self.seen.push(found.integration.clone());
             }
         }
+        self.tools.offers.add(self.scope, case, &asked.found);
         let mut capability = Capability { note: note(kind, &asked, trigger.as_ref()), ..Capability::new(case) };
         if let Some((primary, others)) = asked.found.split_first() {
             let state = State::of(&primary.integration, self.rows);
@@ -140,7 +148,7 @@ impl Desk<'_> {
     fn search(&self, use_case: &str, meaning: &Meaning, kind: Kind, limit: usize) -> Result<Asked, CallError> {
         let connected = self.rows.iter().filter(|row| row.is_usable());
         let preferred: Vec<&str> = connected.map(|row| row.integration.as_str()).collect();
-        let wanted = Wanted { use_case, kind, limit, preferred: &preferred, meaning };
+        let wanted = Wanted { use_case, kind, limit, preferred: &preferred, meaning, examples: Some(self.examples) };
         let asked = self.tools.catalog.search(self.scope.project, self.request.provider.as_deref(), &wanted);
         asked.map_err(|error| CallError::Connection(error.into()))
     }

@@ -32,6 +32,8 @@ pub enum CallError {
     Waiting(Box<Approval>),
     #[error("Approval not found")]
     ApprovalNotFound,
+    #[error("Use case not found")]
+    UseCaseNotFound,
     #[error("This approval is {0} already.")]
     Decided(&'static str),
     #[error("{0}")]

@@ -55,6 +55,8 @@ pub struct Parts {
     pub runners: HashMap<&'static str, Arc<dyn Runner>>,
     pub audit: Audit,
     policies: policy::Policies,
+    offers: discover::Offers,
+    lessons: discover::Lessons,
     /// Calls under way.
     pub tasks: TaskTracker,
 }
@@ -69,8 +71,19 @@ impl Tools {
         runners: HashMap<&'static str, Arc<dyn Runner>>,
     ) -> Self {
         let audit = Audit::start(db.clone());
-        let policies = policy::Policies::default();
-        let parts = Parts { db, clock, catalog, connections, workflows, runners, audit, policies, tasks: TaskTracker::new() };
+        let parts = Parts {
+            db,
+            clock,
+            catalog,
+            connections,
+            workflows,
+            runners,
+            audit,
+            policies: policy::Policies::default(),
+            offers: discover::Offers::default(),
+            lessons: discover::Lessons::default(),
+            tasks: TaskTracker::new(),
+        };
         let tools = Self(Arc::new(parts));
         tools.workflows.set_caller(Arc::new(steps::Caller::new(&tools)));
         tools

@@ -172,7 +172,8 @@ impl From<tools::CallError> for ApiError {
             | E::UnknownOp(_)
             | E::ConnectionNotFound(_)
             | E::ActionNotFound(_)
-            | E::ApprovalNotFound => Self::not_found(text),
+            | E::ApprovalNotFound
+            | E::UseCaseNotFound => Self::not_found(text),
             E::Workflow(error) => error.into(),
             E::Forbidden(_) | E::Denied(_) => Self::new(StatusCode::FORBIDDEN, text),
             E::Waiting(approval) => Self::new(StatusCode::ACCEPTED, json!({"message": text, "approval_id": approval.id})),

@@ -6,6 +6,7 @@ pub mod calls;
 pub mod catalog;
 pub mod connections;
 pub mod discover;
+pub mod learned;
 pub mod oauth_apps;
 pub mod ops;
 pub mod resolve;

@@ -239,6 +239,7 @@ impl State {
 /// The state of an integration, with the request that connects it.
 #[derive(Clone, Debug, Serialize)]
 pub struct IntegrationState {
+    pub provider: &'static str,
     pub integration: String,
     #[serde(flatten)]
     pub state: State,
@@ -264,7 +265,7 @@ impl IntegrationState {
             }
             Connect { endpoint, body: json!({"connection": connection}) }
         });
-        Self { integration: integration.key.clone(), state, connect }
+        Self { provider: integration.provider, integration: integration.key.clone(), state, connect }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::config::Config;
 #[derive(Debug, Args)]
 pub(super) struct DiscoverArgs {
     /// What to do, or what to wait for, in plain words; each in quotes
-    #[arg(required = true, value_name = "USE CASE")]
+    #[arg(required_unless_present_any = ["learned", "forget", "learning"], value_name = "USE CASE")]
     use_cases: Vec<String>,
     /// Look for events only
     #[arg(long)]
@@ -25,18 +25,42 @@ pub(super) struct DiscoverArgs {
     /// With --json: how sure each answer is, and what spoke for it
     #[arg(long, requires = "json")]
     debug: bool,
+    /// List use cases that led to a successful call
+    #[arg(long, conflicts_with_all = ["use_cases", "forget", "learning"])]
+    learned: bool,
+    /// Forget all of them, or the one with this id
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["use_cases", "learning"])]
+    forget: Option<String>,
+    /// Switch learning on or off
+    #[arg(long, value_name = "BOOL", conflicts_with = "use_cases")]
+    learning: Option<bool>,
     #[command(flatten)]
     show: ShowArgs,
 }
 
+const LEARNED: &str = "/tools/discover/learned";
+
 /// Shows what fits; `false` when a use case found nothing.
 pub(super) async fn run(config: Config, args: DiscoverArgs) -> anyhow::Result<bool> {
+    let client = Client::new(&config, &args.show.remote)?;
+    if args.learned {
+        return learned(&client, args.show.json).await;
+    }
+    if let Some(id) = &args.forget {
+        let path = if id.is_empty() { LEARNED.to_owned() } else { format!("{LEARNED}/{id}") };
+        client.delete(&path).await?;
+        return Ok(true);
+    }
+    if let Some(learns) = args.learning {
+        client.put(LEARNED, &json!({"learns": learns})).await?;
+        return Ok(true);
+    }
     let mut body = json!({"use_cases": args.use_cases, "limit_alternatives": args.alternatives, "debug": args.debug});
     if let Some(provider) = args.provider {
         body["provider"] = json!(provider);
     }
     let path = if args.events { "/triggers/discover" } else { "/tools/discover" };
-    let reply = Client::new(&config, &args.show.remote)?.post(path, &body).await?;
+    let reply = client.post(path, &body).await?;
     let capabilities = list(&reply, "capabilities");
     if args.show.json {
         print::json(&reply);
@@ -45,6 +69,23 @@ pub(super) async fn run(config: Config, args: DiscoverArgs) -> anyhow::Result<bo
         print::table(&["USE CASE", "FOUND", "STATE", "NEXT"], &rows);
     }
     Ok(capabilities.iter().all(|capability| !best(capability).is_null()))
+}
+
+async fn learned(client: &Client, as_json: bool) -> anyhow::Result<bool> {
+    let reply = client.get(&format!("{LEARNED}?limit=500")).await?;
+    if as_json {
+        print::json(&reply);
+        return Ok(true);
+    }
+    let row = |learned: &Value| {
+        let action = format!("{}.{}", text(learned, "integration"), text(learned, "action"));
+        vec![text(learned, "use_case"), action, learned["uses"].to_string(), text(learned, "id")]
+    };
+    print::table(&["USE CASE", "LED TO", "TIMES", "ID"], &list(&reply, "use_cases").iter().map(row).collect::<Vec<_>>());
+    if reply["learns"] == false {
+        print::out("Learning is off; switch it on with `toolyard discover --learning true`.\n");
+    }
+    Ok(true)
 }
 
 /// What answers a use case best: the event where it waits for one, else the tool.
@@ -77,9 +118,9 @@ fn name(found: &Value) -> String {
 /// The command that brings somebody on.
 fn next(found: &Value, connection: &Value) -> String {
     let integration = text(found, "integration");
-    match (connection.get("slug"), found.get("event_key")) {
+    match (connection.get("slug").and_then(Value::as_str), found.get("event_key").and_then(Value::as_str)) {
         (None, _) => format!("toolyard connect {integration}"),
-        (Some(_), Some(_)) => "POST /triggers/subscriptions/".to_owned(),
+        (Some(slug), Some(event)) => format!("toolyard trigger create {event} --connection {slug} --workflow …"),
         (Some(_), None) => format!("toolyard call {integration} {}", text(found, "action")),
     }
 }
@@ -102,7 +143,7 @@ mod tests {
         let said = rows(&post, &reply);
         assert_eq!(said[0], ["say hi", "slack.SEND_A_MESSAGE", "ready", "toolyard call slack SEND_A_MESSAGE"]);
         assert_eq!(said[1], ["", "github.CREATE_AN_ISSUE_COMMENT", "needs_auth", "toolyard connect github"]);
-        assert_eq!(rows(&wait, &reply), [["when somebody writes", "event slack.MESSAGE_POSTED", "ready", "POST /triggers/subscriptions/"]]);
+        assert_eq!(rows(&wait, &reply), [["when somebody writes", "event slack.MESSAGE_POSTED", "ready", "toolyard trigger create MESSAGE_POSTED --connection slack-main --workflow …"]]);
         assert_eq!(rows(&nothing, &reply), [["?", "nothing fits", "", "say it in other words"]]);
     }
 }

@@ -1,6 +1,7 @@
 //! `toolyard serve`
 
 use anyhow::Context;
+use kernel::ProjectId;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -17,11 +18,19 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     config.listens_on(listener.local_addr()?);
     let yard = Yard::open(config).await?;
     yard.triggers.start().await.context("cannot start the triggers")?;
+    warm(&yard);
     greet(&yard);
     yard::serve(listener, yard.app(), stop_signal()?).await?;
     yard.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Builds the search index that all projects share; the first to search would wait for it.
+fn warm(yard: &Yard) {
+    let catalog = yard.catalog.clone();
+    // A project that nobody has sees what every project sees.
+    tokio::task::spawn_blocking(move || catalog.warm(ProjectId::new()));
 }
 
 fn greet(yard: &Yard) {

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 
 use kernel::schema::Schema;
+use http::Method;
+use kernel::Role;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::string::string_regex;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::support::{Database, Test};
+use crate::support::{Database, Fake, Test, on_both};
 
 /// A use case and every right answer to it.
 struct Case {
@@ -180,4 +182,66 @@ async fn an_answer_says_what_to_do_next() {
     assert!(place("Call github.LIST_REPOSITORY_ISSUES") < place("Call github.UPDATE_AN_ISSUE."));
     let pitfalls = answer["guidance"]["pitfalls"].to_string();
     assert!(pitfalls.contains("needs the scope `repo`") && pitfalls.contains("5000 requests in 3600 seconds"), "{pitfalls}");
+}
+
+const LEARNED: &str = "/tools/discover/learned";
+
+/// The first tool for a use case of which the catalog knows no word.
+async fn jargon(test: &Test) -> Value {
+    discover(test, &["zorp the quuxes, a thing"]).await["capabilities"][0].take()
+}
+
+on_both! {
+    async fn a_use_case_that_led_to_a_call_is_remembered(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let make = || test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": "T"}));
+        make().await.expect(200);
+        let before = test.post("/tools/discover", json!({"use_cases": ["zorp the quuxes, a thing"], "limit_alternatives": 50})).await.expect(200);
+        assert_ne!(before["capabilities"][0]["tool"]["action"], "MAKE_A_THING");
+        test.yard.tools.audit.settled().await;
+        assert_eq!(test.get(LEARNED).await.expect(200), json!({"count": 0, "learns": true, "use_cases": []}), "nothing led to the first call");
+
+        test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 404})).await.expect(200);
+        let other = test.key("other", Role::Owner, None).await;
+        test.call_as(&other, "tools.native.fake.MAKE_A_THING.main", json!({"title": "T"})).await.expect(404);
+        make().await.expect(200);
+        make().await.expect(200);
+        let learned = learned(test, 1).await;
+        let row = &learned["use_cases"][0];
+        assert_eq!((&row["use_case"], &row["action"], &row["uses"]), (&json!("zorp the quuxes, a thing"), &json!("MAKE_A_THING"), &json!(1)));
+        let now = jargon(test).await;
+        assert_eq!(now["tool"]["action"], "MAKE_A_THING", "{now}");
+        assert!(now["reasons"]["example"].as_f64().unwrap() > 0.0, "{now}");
+        let elsewhere = test.post_as(&other, "/tools/discover", json!({"use_cases": ["zorp the quuxes, a thing"]})).await.expect(200);
+        assert_ne!(elsewhere["capabilities"][0]["tool"]["action"], "MAKE_A_THING", "projects do not learn from each other");
+        assert_eq!(test.get_as(&other, LEARNED).await.expect(200)["count"], 0);
+
+        let owner = Some(format!("ApiKey {}", test.owner));
+        test.request(Method::PUT, LEARNED, owner.clone(), Some(json!({"learns": false}))).await.expect(200);
+        assert_ne!(jargon(test).await["tool"]["action"], "MAKE_A_THING", "it is not looked at while learning is off");
+        make().await.expect(200);
+        assert_eq!((&test.get(LEARNED).await.expect(200)["learns"], &learned["count"]), (&json!(false), &json!(1)));
+        test.request(Method::PUT, LEARNED, owner, Some(json!({"learns": true}))).await.expect(200);
+        assert_eq!(jargon(test).await["tool"]["action"], "MAKE_A_THING");
+
+        let id = row["id"].as_str().unwrap();
+        test.request(Method::DELETE, &format!("{LEARNED}/{id}"), Some(format!("ApiKey {other}")), None).await.expect(404);
+        test.delete(&format!("{LEARNED}/{id}")).await.expect(204);
+        test.delete(&format!("{LEARNED}/{id}")).await.expect(404);
+        assert_ne!(jargon(test).await["tool"]["action"], "MAKE_A_THING");
+        assert_eq!(test.delete(LEARNED).await.expect(200), json!({"count": 0}));
+    }
+}
+
+/// What was learned, once there is so much of it: a call does not wait for it.
+async fn learned(test: &Test, count: usize) -> Value {
+    for _ in 0..200 {
+        let learned = test.get(LEARNED).await.expect(200);
+        if learned["count"] == count {
+            return learned;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("not learned")
 }

@@ -161,6 +161,7 @@ pub struct State {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IntegrationState {
+    pub provider: String,
     pub integration: String,
     pub state: Readiness,
     pub slug: Option<String>,

@@ -94,6 +94,7 @@ impl Test {
             config.database_url = postgres_schema().await;
         }
         config.egress_allow = "127.0.0.1".to_owned();
+        config.sentence_model = false;
         config.integrations_dir = Some(manifests());
         change(&mut config);
         let clock = Clock::fixed(Timestamp::from_micros(1_800_000_000_000_000));
