@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::json;
 use triggers::{Answer, Received};
 
@@ -29,6 +29,10 @@ fn answer(received: Received) -> Response {
             response
         }
         Received::Refused => said(StatusCode::UNAUTHORIZED, "error", Some("Signature verification failed")),
+        Received::NotPosted => {
+            let answer = said(StatusCode::METHOD_NOT_ALLOWED, "error", Some("Send events with POST"));
+            ([(header::ALLOW, "POST")], answer).into_response()
+        }
         Received::Unknown => ApiError::not_found("There is no such address.").into_response(),
         Received::NotJson => said(StatusCode::BAD_REQUEST, "error", Some("The body is not JSON")),
         Received::Throttled => {
@@ -66,19 +70,16 @@ pub(crate) async fn native(
 /// Answer a handshake
 #[utoipa::path(get, path = "/triggers/native/{integration_key}/{token}", operation_id = "answer_native_handshake", tag = "Triggers",
     params(("integration_key" = String, Path), ("token" = String, Path)),
-    responses((status = 200, description = "The answer to a handshake"), (status = 401, description = "Not a handshake"), (status = 404, description = "No such address")))]
+    responses((status = 200, description = "The answer to a handshake"), (status = 401, description = "Not a handshake"), (status = 404, description = "No such address"), (status = 405, description = "Events are sent with POST")))]
 pub(crate) async fn handshake(
     State(app): State<App>,
     PathOf((integration, token)): PathOf<(String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
     let is_head = request.method() == http::Method::HEAD;
-    match take(&app, &integration, &token, request).await? {
-        // Some services only look whether somebody is there.
-        _ if is_head => Ok(Response::new(Body::empty())),
-        response if response.status() == StatusCode::ACCEPTED => Ok(said(StatusCode::UNAUTHORIZED, "error", Some("Send events with POST"))),
-        response => Ok(response),
-    }
+    let response = take(&app, &integration, &token, request).await?;
+    // Some services only look whether somebody is there.
+    Ok(if is_head { Response::new(Body::empty()) } else { response })
 }
 
 /// Take a message from Composio

@@ -14,8 +14,12 @@ use crate::support::{Database, Fake, Reply, Test, on_both};
 
 /// Posts to a subscription's address, as a sender would.
 async fn send(test: &Test, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    send_with(Method::POST, test, url, headers, body).await
+}
+
+async fn send_with(method: Method, test: &Test, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
     let path = url.split_once("/triggers/").map(|(_, rest)| format!("/triggers/{rest}")).unwrap();
-    let mut request = Request::post(path).header("content-type", "application/json");
+    let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -124,6 +128,34 @@ on_both! {
             send(test, url, &[], "{}").await;
         }
         assert_eq!(send(test, url, &[], "{}").await.status, 429);
+    }
+
+    async fn events_are_posted_and_only_handshakes_are_asked_for(test: &Test) {
+        let fake = Fake::start().await;
+        let connection = test.connect_fake(&fake, "main").await["id"].clone();
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let plain = webhook(test, "echo", json!({})).await;
+        let data = json!({"event_key": "THING_CHANGED", "trigger_config": {"box": "a"}, "references": {"workflow": {"slug": "echo"}}});
+        let signed = subscribe(test, json!({"connection_id": connection, "data": data})).await["subscription"].take();
+        let body = json!({"action": "changed"}).to_string();
+        let secret = fake.seen_at("/hooks").pop().unwrap()["body"]["secret"].clone();
+        let signature = format!("sha256={}", sign(secret.as_str().unwrap(), &body));
+        let headers = [("webhook-id", "e-1"), ("x-fake-event", "thing"), ("x-fake-delivery", "e-1"), ("x-fake-signature", signature.as_str())];
+        for hook in [&plain, &signed] {
+            let url = hook["url"].as_str().unwrap();
+            let refused = send_with(Method::GET, test, url, &headers, &body).await;
+            assert_eq!((refused.status.as_u16(), refused.headers["allow"].to_str().unwrap()), (405, "POST"), "{}", refused.text);
+            let looked = send_with(Method::HEAD, test, url, &headers, &body).await;
+            assert_eq!((looked.status.as_u16(), looked.text.as_str()), (200, ""));
+            assert_eq!(deliveries(test, json!({"subscription_id": hook["id"]})).await.len(), 0);
+            // Nothing was kept either: the same event is new when it is posted.
+            assert_eq!(send(test, url, &headers, &body).await.expect(202)["detail"], Value::Null);
+            assert_eq!(deliveries(test, json!({"subscription_id": hook["id"]})).await.len(), 1);
+        }
+        let asked = format!("{}?challenge=c-1", signed["url"].as_str().unwrap());
+        let answered = send_with(Method::GET, test, &asked, &[], "").await;
+        assert_eq!((answered.status.as_u16(), answered.text.as_str()), (200, "c-1"));
+        assert_eq!(send_with(Method::GET, test, signed["url"].as_str().unwrap(), &[], "").await.status, 401);
     }
 
     async fn a_provider_is_told_where_to_send_and_when_to_stop(test: &Test) {

@@ -47,6 +47,8 @@ pub enum Received {
     Answer(Answer),
     /// Not what it claims to be.
     Refused,
+    /// An event, but events are sent with POST.
+    NotPosted,
     /// There is no such address.
     Unknown,
     /// The body cannot be read.
@@ -104,6 +106,7 @@ impl Triggers {
                 }
                 Ok(Received::Answer(answer))
             }
+            Ok(Judged::Event { .. }) if request.method != "POST" => Ok(Received::NotPosted),
             Ok(Judged::Event { keys, .. }) if !keys.contains(&row.event_key) => {
                 Ok(Received::Accepted(Some("This subscription does not watch this event.")))
             }
