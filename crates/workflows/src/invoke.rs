@@ -126,6 +126,11 @@ impl Workflows {
     /// future cancels the run.
     pub async fn invoke(&self, scope: Scope, request: InvokeRequest) -> Result<InvokeReply, WorkflowError> {
         let found = self.retrieve(scope, &request.references, request.key.as_deref()).await?;
+        Ok(self.invoke_found(scope, &found, request).await)
+    }
+
+    /// The same for a revision that was retrieved already: that one runs, whatever the references lead to by now.
+    pub async fn invoke_found(&self, scope: Scope, found: &Retrieved, request: InvokeRequest) -> InvokeReply {
         let run = Run {
             id: RunId::new(),
             project: scope.project,
@@ -141,10 +146,10 @@ impl Workflows {
         };
         let id = run.id;
         let recorder = Recorder { workflows: self.clone(), run: Some(run), started: Instant::now(), is_over: false };
-        let ending = self.run_revision(scope, &found, &request, id).await;
+        let ending = self.run_revision(scope, found, &request, id).await;
         recorder.finish(&ending).await;
         let Ending { code, message, outputs, is_waiting } = ending;
-        Ok(InvokeReply { run: id, code, message, outputs, references: found.references(), is_waiting })
+        InvokeReply { run: id, code, message, outputs, references: found.references(), is_waiting }
     }
 
     async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId) -> Ending {
