@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::schema::Schema;
-use kernel::{ConnectionId, ProjectId, Scope, SubscriptionId, Timestamp};
+use kernel::{ConnectionId, ProjectId, Scope, SubscriptionId, Timestamp, schema};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use store::{StoreError, args};
@@ -344,12 +343,8 @@ fn take_secret(data: &mut Value) -> Result<Option<String>, TriggerError> {
 }
 
 fn check_config(watched: &Watched, config: &Map<String, Value>) -> Result<(), TriggerError> {
-    let broken = |message: String| TriggerError::Invalid(format!("`data.trigger_config`: {message}"));
-    let schema = Schema::compile(&watched.event.config_schema.value()).map_err(|error| broken(error.to_string()))?;
-    schema.check(&Value::Object(config.clone())).map_err(|violations| {
-        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        broken(texts.join("; "))
-    })
+    schema::check(&watched.event.config_schema.value(), &Value::Object(config.clone()))
+        .map_err(|error| TriggerError::Invalid(format!("`data.trigger_config`: {error}")))
 }
 
 /// One of connection, event and configuration may be watched once. A test is a subscription of its own.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds};
-use kernel::schema::{Schema, Violation};
+use kernel::schema::{self, CheckError};
 use kernel::{RunId, Scope};
 use serde_json::{Map, Value};
 
@@ -212,8 +212,9 @@ impl Workflows {
 }
 
 fn check_inputs(schema: &Value, inputs: &Value) -> Result<(), String> {
-    let compiled = Schema::compile(schema).map_err(|error| error.to_string())?;
     let empty = Value::Object(Map::new());
-    let checked = compiled.check(if inputs.is_null() { &empty } else { inputs });
-    checked.map_err(|violations| format!("Invalid inputs: {}", Violation::join(&violations)))
+    schema::check(schema, if inputs.is_null() { &empty } else { inputs }).map_err(|error| match error {
+        CheckError::Schema(error) => error.to_string(),
+        CheckError::Value(said) => format!("Invalid inputs: {said}"),
+    })
 }
