@@ -2,7 +2,7 @@
 
 use kernel::{ConnectionId, DeliveryId, EventId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
 use serde_json::Value;
-use store::{Arg, Db, Row, StoreError, Tx, args};
+use store::{Arg, Db, Row, StoreError, Tx, args, holding};
 
 use crate::model::{Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, Words};
 
@@ -262,10 +262,6 @@ pub struct ParentQuery {
     pub limit: i64,
 }
 
-fn like(name: Option<&String>) -> Option<String> {
-    name.map(|name| format!("%{}%", name.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")))
-}
-
 pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Subscription>, StoreError> {
     let down = concat!(
         "select ",
@@ -283,7 +279,7 @@ pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQue
     );
     let args = args![
         project,
-        like(query.name.as_ref()),
+        query.name.as_deref().map(holding),
         query.connection,
         query.event_key.as_deref(),
         query.newest,
@@ -309,7 +305,8 @@ pub(crate) async fn schedules(db: &Db, project: ProjectId, query: &ParentQuery) 
          and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
          and ($6 is null or id > $6) order by id limit $7"
     );
-    let args = args![project, like(query.name.as_ref()), query.event_key.as_deref(), query.newest, query.oldest, query.next, query.limit];
+    let args =
+        args![project, query.name.as_deref().map(holding), query.event_key.as_deref(), query.newest, query.oldest, query.next, query.limit];
     db.all(if query.ascending { up } else { down }, args).await?.iter().map(schedule).collect()
 }
 
