@@ -4,7 +4,8 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde_json::json;
 use triggers::{Answer, Received};
 
@@ -41,17 +42,30 @@ fn answer(received: Received) -> Response {
     }
 }
 
-fn query(request: &Request) -> Vec<(String, String)> {
-    let pairs = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
-    pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+/// A request with its whole body.
+struct Whole {
+    method: Method,
+    query: Vec<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Whole {
+    async fn read(request: Request, app: &App) -> ApiResult<Self> {
+        let (method, headers) = (request.method().clone(), request.headers().clone());
+        let pairs = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
+        let query = pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
+        Ok(Self { method, query, headers, body: read_body(request, app).await? })
+    }
+
+    fn incoming(&self) -> triggers::Request<'_> {
+        triggers::Request { method: self.method.as_str(), query: &self.query, headers: &self.headers, body: &self.body }
+    }
 }
 
 async fn take(app: &App, integration: &str, token: &str, request: Request) -> ApiResult<Response> {
-    let query = query(&request);
-    let (parts, body) = request.into_parts();
-    let body = read_body(Request::from_parts(parts.clone(), body), app).await?;
-    let incoming = triggers::Request { method: parts.method.as_str(), query, headers: &parts.headers, body: &body };
-    Ok(answer(app.triggers.receive("native", integration, token, &incoming).await?))
+    let whole = Whole::read(request, app).await?;
+    Ok(answer(app.triggers.receive("native", integration, token, &whole.incoming()).await?))
 }
 
 /// Take an event
@@ -76,7 +90,7 @@ pub(crate) async fn handshake(
     PathOf((integration, token)): PathOf<(String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
-    let is_head = request.method() == http::Method::HEAD;
+    let is_head = request.method() == Method::HEAD;
     let response = take(&app, &integration, &token, request).await?;
     // Some services only look whether somebody is there.
     Ok(if is_head { Response::new(Body::empty()) } else { response })
@@ -86,9 +100,6 @@ pub(crate) async fn handshake(
 #[utoipa::path(post, path = "/triggers/composio/events", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Object,
     responses((status = 202, description = "Stored, or of no interest"), (status = 400, description = "The body is not JSON"), (status = 401, description = "The signature is not right, or the request was replayed")))]
 pub(crate) async fn composio(State(app): State<App>, request: Request) -> ApiResult<Response> {
-    let query = query(&request);
-    let (parts, body) = request.into_parts();
-    let body = read_body(Request::from_parts(parts.clone(), body), &app).await?;
-    let incoming = triggers::Request { method: parts.method.as_str(), query, headers: &parts.headers, body: &body };
-    Ok(answer(app.triggers.receive_composio(&incoming).await?))
+    let whole = Whole::read(request, &app).await?;
+    Ok(answer(app.triggers.receive_composio(&whole.incoming()).await?))
 }

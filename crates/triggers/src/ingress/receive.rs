@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use hmac::Hmac;
 use http::HeaderMap;
-use kernel::{DeliveryId, EventId};
+use kernel::DeliveryId;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -33,7 +33,7 @@ const SCHEMES: [&str; 3] = ["token", "hmac_sha256", "standard_webhooks"];
 #[derive(Debug)]
 pub struct Request<'a> {
     pub method: &'a str,
-    pub query: Vec<(String, String)>,
+    pub query: &'a [(String, String)],
     pub headers: &'a HeaderMap,
     pub body: &'a [u8],
 }
@@ -90,7 +90,7 @@ impl Triggers {
         let Some(row) = row.filter(|row| row.provider == provider && row.integration == integration) else { return Ok(Received::Unknown) };
         let secret = self.secret(&row)?;
         let url = self.address(&row);
-        let incoming = Incoming { method: request.method, url: &url, query: &request.query, headers: request.headers, body: request.body };
+        let incoming = Incoming { method: request.method, url: &url, query: request.query, headers: request.headers, body: request.body };
         let now = self.clock.now().seconds();
         let judged = match self.sources.get(provider) {
             _ if integration == WEBHOOK => plain(&row, &incoming, secret.as_deref(), now),
@@ -112,15 +112,10 @@ impl Triggers {
             }
             Ok(Judged::Event { verified, id, payload, .. }) => {
                 let event = EventRow {
-                    id: EventId::new(),
-                    project: row.project,
-                    subscription: row.id,
-                    event_id: id,
-                    event_type: row.event_key.clone(),
                     headers: shown(request.headers, secret.as_deref()),
                     body: request.body.to_vec(),
                     attributes: payload,
-                    received_at: self.clock.now(),
+                    ..EventRow::of(&row, id, self.clock.now())
                 };
                 self.take(&row, event, verified.as_ref()).await
             }
@@ -139,7 +134,7 @@ impl Triggers {
         if self.0.throttle.is_closed(ADDRESS) {
             return Ok(Received::Throttled);
         }
-        let incoming = Incoming { method: request.method, url: "", query: &request.query, headers: request.headers, body: request.body };
+        let incoming = Incoming { method: request.method, url: "", query: request.query, headers: request.headers, body: request.body };
         let secret = self.composio_secret.as_deref().unwrap_or_default();
         let now = self.clock.now().seconds();
         let verified = match super::composio(secret.as_bytes(), &incoming, now, self.settings.composio_window) {
@@ -160,17 +155,15 @@ impl Triggers {
         };
         let mut outcome = Received::Accepted(None);
         for row in rows::subscriptions_by_trigger(&self.db, "composio", trigger).await? {
-            let event = EventRow {
-                id: EventId::new(),
-                project: row.project,
-                subscription: row.id,
-                event_id: event_id.clone(),
-                event_type: envelope.trigger_slug.clone().unwrap_or_else(|| row.event_key.clone()),
+            let mut event = EventRow {
                 headers: shown(request.headers, None),
                 body: request.body.to_vec(),
                 attributes: envelope.attributes.clone(),
-                received_at: self.clock.now(),
+                ..EventRow::of(&row, event_id.clone(), self.clock.now())
             };
+            if let Some(slug) = &envelope.trigger_slug {
+                event.event_type.clone_from(slug);
+            }
             if let Received::Refused = self.take(&row, event, Some(&verified)).await? {
                 outcome = Received::Refused;
             }
