@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use hmac::Hmac;
 use http::HeaderMap;
-use kernel::DeliveryId;
+use kernel::{DeliveryId, hex};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::codec::{from_hex, to_hex};
 use super::composio::{Kind, read_envelope};
 use super::proof::{among, header, mac};
 use crate::inbox::{Arrival, Taken};
@@ -230,7 +229,7 @@ fn plain(row: &Subscription, incoming: &Incoming<'_>, secret: Option<&str>, now:
     let sent = sent.iter().find_map(|name| header(incoming.headers, name).ok());
     let id = verified.as_ref().and_then(|verified| verified.id.clone()).or_else(|| sent.map(str::to_owned));
     let id = id.filter(|id| id.len() <= 200 && !id.contains(char::is_control));
-    let id = id.unwrap_or_else(|| to_hex(&Sha256::digest(incoming.body)));
+    let id = id.unwrap_or_else(|| hex::encode(&Sha256::digest(incoming.body)));
     let payload = serde_json::from_slice(incoming.body).unwrap_or_else(|_| json!(String::from_utf8_lossy(incoming.body)));
     let payload = match payload {
         Value::Object(_) => payload,
@@ -263,11 +262,11 @@ pub(crate) fn check_scheme(config: &Map<String, Value>) -> Result<(), TriggerErr
 fn hmac_sha256(secret: &str, incoming: &Incoming<'_>) -> Result<Verified, Refusal> {
     let names = ["x-hub-signature-256", "x-signature-256", "x-webhook-signature"];
     let given = names.iter().find_map(|name| header(incoming.headers, name).ok()).ok_or_else(|| Refusal::Missing(names[0].to_owned()))?;
-    let given = from_hex(given.strip_prefix("sha256=").unwrap_or(given)).ok_or_else(|| Refusal::Malformed(names[0].to_owned()))?;
+    let given = hex::decode(given.strip_prefix("sha256=").unwrap_or(given)).ok_or_else(|| Refusal::Malformed(names[0].to_owned()))?;
     let expected = mac::<Hmac<Sha256>>(secret.as_bytes(), &[incoming.body]);
     let matched = [given];
     let matched = among(&expected, &matched).ok_or(Refusal::Mismatch)?;
-    Ok(Verified { timestamp: None, signature: to_hex(matched), id: None })
+    Ok(Verified { timestamp: None, signature: hex::encode(matched), id: None })
 }
 
 /// The secret itself, as `X-Webhook-Token` or `Authorization: Bearer`.
@@ -277,5 +276,5 @@ fn bearer(secret: &str, incoming: &Incoming<'_>) -> Result<Verified, Refusal> {
     if !bool::from(given.as_bytes().ct_eq(secret.as_bytes())) {
         return Err(Refusal::Mismatch);
     }
-    Ok(Verified { timestamp: None, signature: to_hex(&mac::<Hmac<Sha256>>(secret.as_bytes(), &[incoming.body])), id: None })
+    Ok(Verified { timestamp: None, signature: hex::encode(&mac::<Hmac<Sha256>>(secret.as_bytes(), &[incoming.body])), id: None })
 }
