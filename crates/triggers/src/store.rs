@@ -263,20 +263,21 @@ pub struct ParentQuery {
 }
 
 pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Subscription>, StoreError> {
-    let down = concat!(
-        "select ",
-        subscription_columns!(),
-        " from trigger_subscriptions where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-         and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
-         and ($6 is null or created_at >= $6) and ($7 is null or id < $7) order by id desc limit $8"
-    );
-    let up = concat!(
-        "select ",
-        subscription_columns!(),
-        " from trigger_subscriptions where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-         and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
-         and ($6 is null or created_at >= $6) and ($7 is null or id > $7) order by id limit $8"
-    );
+    macro_rules! page {
+        ($beyond:literal, $order:literal) => {
+            concat!(
+                "select ",
+                subscription_columns!(),
+                " from trigger_subscriptions where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
+                 and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
+                 and ($6 is null or created_at >= $6) and ($7 is null or id ",
+                $beyond,
+                " $7) order by id ",
+                $order,
+                " limit $8"
+            )
+        };
+    }
     let args = args![
         project,
         query.name.as_deref().map(holding),
@@ -287,27 +288,28 @@ pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQue
         query.next,
         query.limit
     ];
-    db.all(if query.ascending { up } else { down }, args).await?.iter().map(subscription).collect()
+    db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await?.iter().map(subscription).collect()
 }
 
 pub(crate) async fn schedules(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Schedule>, StoreError> {
-    let down = concat!(
-        "select ",
-        schedule_columns!(),
-        " from trigger_schedules where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-         and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
-         and ($6 is null or id < $6) order by id desc limit $7"
-    );
-    let up = concat!(
-        "select ",
-        schedule_columns!(),
-        " from trigger_schedules where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-         and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
-         and ($6 is null or id > $6) order by id limit $7"
-    );
+    macro_rules! page {
+        ($beyond:literal, $order:literal) => {
+            concat!(
+                "select ",
+                schedule_columns!(),
+                " from trigger_schedules where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
+                 and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
+                 and ($6 is null or id ",
+                $beyond,
+                " $6) order by id ",
+                $order,
+                " limit $7"
+            )
+        };
+    }
     let args =
         args![project, query.name.as_deref().map(holding), query.event_key.as_deref(), query.newest, query.oldest, query.next, query.limit];
-    db.all(if query.ascending { up } else { down }, args).await?.iter().map(schedule).collect()
+    db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await?.iter().map(schedule).collect()
 }
 
 pub(crate) async fn schedule_by_id(db: &Db, project: ProjectId, id: ScheduleId) -> Result<Option<Schedule>, StoreError> {
