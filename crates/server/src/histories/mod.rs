@@ -1,5 +1,5 @@
 //! Histories on the wire: artifact, variant and revision. Workflows and environments have the same routes; only the names of their fields
-//! differ, so `routes` writes both from one text.
+//! differ, so `bodies` and `routes` write both from one text.
 
 mod bodies;
 mod list;
