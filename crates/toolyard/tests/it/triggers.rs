@@ -384,6 +384,31 @@ on_both! {
         test.post("/triggers/preview", json!({})).await.expect(400);
     }
 
+    async fn lists_are_read_page_by_page_in_both_directions(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        for name in ["one", "tw_o", "three"] {
+            let data = json!({"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": "echo"}}});
+            subscribe(test, json!({"name": name, "data": data})).await;
+            let data = json!({"event_key": "tick", "schedule": "0 0 1 1 *", "references": {"workflow": {"slug": "echo"}}});
+            test.post("/triggers/schedules/", json!({"schedule": {"name": name, "data": data}})).await.expect(200);
+        }
+        for (one, many) in [("subscription", "subscriptions"), ("schedule", "schedules")] {
+            let list = async |filter: Value, window: Value| {
+                let mut page = test.post(&format!("/triggers/{many}/query"), json!({one: filter, "windowing": window})).await.expect(200);
+                let names: Vec<String> = page[many].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+                (names, page["cursor"].take())
+            };
+            for (order, names) in [("descending", ["three", "tw_o", "one"]), ("ascending", ["one", "tw_o", "three"])] {
+                let (first, cursor) = list(json!({}), json!({"order": order, "limit": 2})).await;
+                assert_eq!(first, names[..2], "{many} {order}");
+                assert_eq!(list(json!({}), json!({"order": order, "limit": 2, "next": cursor})).await, (vec![names[2].to_owned()], Value::Null));
+                assert_eq!(list(json!({}), json!({"order": order, "limit": 3})).await.1, Value::Null, "a full page is not more");
+            }
+            assert_eq!(list(json!({"name": "W_"}), json!({})).await.0, ["tw_o"], "an underscore stands for itself");
+            assert_eq!(list(json!({"name": "%"}), json!({})).await.0.len(), 0);
+        }
+    }
+
     async fn schedules_fire_each_slot_once(test: &Test) {
         workflow(test, "echo", json!({"kind": "echo"})).await;
         let schedule = |data: Value| {
