@@ -1,5 +1,7 @@
 //! Small readings of JSON values.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 /// A JSON document kept as text: much smaller than the value, which is made when somebody looks at it.
@@ -30,6 +32,19 @@ pub fn depth_exceeds(value: &Value, limit: usize) -> bool {
     }
 }
 
+/// The same value with the keys of its objects in order, at every depth: how a caller orders them means nothing.
+#[must_use]
+pub fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields: BTreeMap<&String, Value> = fields.iter().map(|(name, field)| (name, sorted(field))).collect();
+            Value::Object(fields.into_iter().map(|(name, field)| (name.clone(), field)).collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
 /// A string or a number as plain text; nothing else has one.
 pub fn plain_text(value: &Value) -> Option<String> {
     match value {
@@ -51,5 +66,11 @@ mod tests {
             assert!(!depth_exceeds(&value, depth), "{value}");
             assert!(depth == 0 || depth_exceeds(&value, depth - 1), "{value}");
         }
+    }
+
+    #[test]
+    fn keys_are_sorted_at_every_depth_and_lists_stay() {
+        let value = json!({"b": [{"d": 1, "c": 2}, 0], "a": {"f": null, "e": "x"}});
+        assert_eq!(sorted(&value).to_string(), r#"{"a":{"e":"x","f":null},"b":[{"c":2,"d":1},0]}"#);
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod call_ref;
+pub mod hex;
 pub mod id;
 pub mod json;
 pub mod key;

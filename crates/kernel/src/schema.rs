@@ -22,6 +22,16 @@ impl fmt::Debug for Schema {
 #[error("not a valid JSON Schema: {0}")]
 pub struct SchemaError(String);
 
+/// Why a value was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// What is wrong with the value, in one line.
+    #[error("{0}")]
+    Value(String),
+}
+
 /// One place where a value breaks its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
@@ -64,6 +74,11 @@ impl Schema {
     }
 }
 
+/// Checks a value against a schema that is used only this once.
+pub fn check(schema: &Value, value: &Value) -> Result<(), CheckError> {
+    Schema::compile(schema)?.check(value).map_err(|violations| CheckError::Value(Violation::join(&violations)))
+}
+
 fn shorten(mut message: String) -> String {
     const MAX: usize = 300;
     if message.len() > MAX {
@@ -101,5 +116,13 @@ mod tests {
     fn a_schema_that_reaches_outside_is_refused() {
         assert!(Schema::compile(&json!({"$ref": "https://example.com/schema.json"})).is_err());
         assert!(Schema::compile(&json!({"type": "nonsense"})).is_err());
+    }
+
+    #[test]
+    fn a_value_is_told_from_its_schema() {
+        let schema = json!({"required": ["a", "b"]});
+        assert!(check(&schema, &json!({"a": 1, "b": 2})).is_ok());
+        assert!(matches!(check(&schema, &json!({})), Err(CheckError::Value(said)) if said.matches("; ").count() == 1));
+        assert!(matches!(check(&json!({"type": "nonsense"}), &json!({})), Err(CheckError::Schema(_))));
     }
 }

@@ -4,6 +4,7 @@
 mod args;
 mod db;
 mod error;
+mod like;
 mod migrate;
 mod page;
 mod row;
@@ -12,6 +13,7 @@ mod sqlite;
 pub use args::Arg;
 pub use db::{Db, Tx, redact};
 pub use error::StoreError;
+pub use like::holding;
 pub use migrate::Pending;
 pub use page::PageSize;
 pub use row::{Column, Row};

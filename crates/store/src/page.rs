@@ -9,7 +9,12 @@ pub struct PageSize(i64);
 
 impl PageSize {
     pub fn asked(limit: Option<i64>) -> Self {
-        Self(limit.unwrap_or(DEFAULT).clamp(1, MOST))
+        Self::within(limit, DEFAULT, MOST)
+    }
+
+    /// The same for a list with limits of its own.
+    pub fn within(limit: Option<i64>, default: i64, most: i64) -> Self {
+        Self(limit.unwrap_or(default).clamp(1, most))
     }
 
     /// How many rows to read.
@@ -38,5 +43,6 @@ mod tests {
             assert_eq!((page.cut(&mut rows, |row| *row), rows.len()), (cursor, kept));
         }
         assert_eq!((PageSize::asked(None).rows(), PageSize::asked(Some(-1)).rows(), PageSize::asked(Some(9999)).rows()), (51, 2, 501));
+        assert_eq!((PageSize::within(None, 3, 9).rows(), PageSize::within(Some(99), 3, 9).rows()), (4, 10));
     }
 }

@@ -235,7 +235,7 @@ impl Tools {
             idempotency_key: call.idempotency_key.clone(),
             ..InvokeRequest::default()
         };
-        let reply = self.workflows.invoke(call.scope, request).await?;
+        let reply = self.workflows.invoke_found(call.scope, &found, request).await;
         traces.is_waiting = reply.is_waiting;
         let error = (!reply.is_success()).then_some(reply.message);
         Ok(ToolResult { data: reply.outputs.unwrap_or(Value::Null), error })
@@ -248,14 +248,14 @@ impl Tools {
         let mut also =
             vec![CallRef::Variant { slug: found.artifact.slug.clone(), version: Some(found.revision.version.to_string()) }.to_string()];
         if let Some(environment) = self.workflows.environment_slug(scope, &request.references).await? {
-            also.push(CallRef::Environment { environment, slug: found.artifact.slug }.to_string());
+            also.push(CallRef::Environment { environment, slug: found.artifact.slug.clone() }.to_string());
         }
         let facts = ToolFacts { name: &name, also: &also, ..ToolFacts::default() };
         let inputs = request.inputs.as_object().cloned().unwrap_or_default();
         let mut whole = Map::from_iter([("inputs".to_owned(), request.inputs.clone()), ("references".to_owned(), json!(also))]);
         whole.extend(request.data.clone().map(|data| ("data".to_owned(), data)));
         self.permit(scope, &facts, &inputs, &whole, None, Unsaid::Run).await?;
-        Ok(self.workflows.invoke(scope, request).await?)
+        Ok(self.workflows.invoke_found(scope, &found, request).await)
     }
 
     async fn target(&self, scope: Scope, provider: &str, integration: &str, action: &str, slug: &str) -> Result<Target, CallError> {

@@ -1,8 +1,8 @@
 //! `Idempotency-Key`: a call repeated under the same key returns the first result and runs nothing.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kernel::json::sorted;
 use kernel::{CallId, ProjectId};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -102,18 +102,6 @@ fn read(call: &Call, id: CallId, reply: &Value) -> CallReply {
 
 pub(crate) fn fingerprint(call_ref: &str, arguments: &Value) -> Vec<u8> {
     Sha256::new().chain_update(call_ref).chain_update([0]).chain_update(sorted(arguments).to_string()).finalize().to_vec()
-}
-
-/// The same value with its keys in order: how a caller orders them means nothing.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let fields: BTreeMap<&String, Value> = fields.iter().map(|(name, field)| (name, sorted(field))).collect();
-            Value::Object(fields.into_iter().map(|(name, field)| (name.clone(), field)).collect())
-        }
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        other => other.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use kernel::schema::{Schema, Violation};
-use kernel::{CallRef, Scope};
+use kernel::{CallRef, Scope, schema};
 use serde_json::{Map, Value, json};
 
 use crate::ops::{self, Assembled, DirectTool, Mount, Op, RESULT_MAX_BYTES};
@@ -96,9 +95,7 @@ fn prepare(op: &'static Op, name: &str, request: &OpRequest) -> Result<Prepared,
 
 /// The schema is closed, so nothing that is bound can be smuggled in.
 fn check(op: &Op, arguments: &Map<String, Value>) -> Result<(), CallError> {
-    let schema = Schema::compile(&ops::visible_schema(op)).map_err(|error| CallError::invalid(&error))?;
-    let checked = schema.check(&Value::Object(arguments.clone()));
-    checked.map_err(|violations| CallError::invalid(&Violation::join(&violations)))
+    schema::check(&ops::visible_schema(op), &Value::Object(arguments.clone())).map_err(|error| CallError::invalid(&error))
 }
 
 /// What a person is asked about: the arguments and the values of the run that they are bound to. The rest of the context, such as a trace,

@@ -11,7 +11,8 @@ use crate::model::{Attempt, Delivery, EventRow, Parent, State};
 use crate::store::{self as rows, delivery_columns};
 use crate::{TriggerError, Triggers};
 
-const MAX_PAGE: i64 = 1000;
+/// The largest page, and the row that tells whether there is another.
+const MAX_ROWS: i64 = 1001;
 const MAX_REPLAY: i64 = 10_000;
 
 /// Which deliveries to list or replay.
@@ -60,7 +61,7 @@ impl Triggers {
             query.newest,
             query.oldest,
             query.next,
-            query.limit.clamp(1, MAX_PAGE)
+            query.limit.clamp(1, MAX_ROWS)
         ];
         Ok(self.db.all(sql, args).await?.iter().map(rows::delivery).collect::<Result<_, _>>()?)
     }

@@ -1,7 +1,7 @@
 //! What is watched, what the clock starts, and what became of it.
 
 use kernel::{ConnectionId, DeliveryId, EventId, KeyId, ProjectId, RunId, ScheduleId, Scope, SubscriptionId, Timestamp, UserId};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// The integration whose events anybody may send: a plain inbound webhook, without a connection.
@@ -97,6 +97,23 @@ pub struct EventRow {
     pub body: Vec<u8>,
     pub attributes: Value,
     pub received_at: Timestamp,
+}
+
+impl EventRow {
+    /// An event for a subscription, with nothing in it yet.
+    pub(crate) fn of(row: &Subscription, event_id: String, received_at: Timestamp) -> Self {
+        Self {
+            id: EventId::new(),
+            project: row.project,
+            subscription: row.id,
+            event_id,
+            event_type: row.event_key.clone(),
+            headers: json!({}),
+            body: Vec::new(),
+            attributes: Value::Null,
+            received_at,
+        }
+    }
 }
 
 /// Where a delivery stands.

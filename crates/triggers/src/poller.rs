@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{EventId, ProjectId, SubscriptionId, Timestamp};
+use kernel::{ProjectId, SubscriptionId, Timestamp};
 use serde_json::{Value, json};
 use store::{Db, StoreError, args};
 use tokio_util::sync::CancellationToken;
@@ -117,17 +117,11 @@ impl Triggers {
 
 fn event_of(row: &Subscription, item: &Item, now: Timestamp) -> EventRow {
     EventRow {
-        id: EventId::new(),
-        project: row.project,
-        subscription: row.id,
-        event_id: item.id.clone(),
-        event_type: row.event_key.clone(),
-        headers: json!({}),
         body: item.payload.to_string().into_bytes(),
         attributes: match &item.payload {
             Value::Object(_) => item.payload.clone(),
             other => json!({"value": other}),
         },
-        received_at: now,
+        ..EventRow::of(row, item.id.clone(), now)
     }
 }

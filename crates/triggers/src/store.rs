@@ -2,7 +2,7 @@
 
 use kernel::{ConnectionId, DeliveryId, EventId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
 use serde_json::Value;
-use store::{Arg, Db, Row, StoreError, Tx, args};
+use store::{Arg, Db, Row, StoreError, Tx, args, holding};
 
 use crate::model::{Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, Words};
 
@@ -262,28 +262,25 @@ pub struct ParentQuery {
     pub limit: i64,
 }
 
-fn like(name: Option<&String>) -> Option<String> {
-    name.map(|name| format!("%{}%", name.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")))
-}
-
 pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Subscription>, StoreError> {
-    let down = concat!(
-        "select ",
-        subscription_columns!(),
-        " from trigger_subscriptions where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-         and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
-         and ($6 is null or created_at >= $6) and ($7 is null or id < $7) order by id desc limit $8"
-    );
-    let up = concat!(
-        "select ",
-        subscription_columns!(),
-        " from trigger_subscriptions where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-         and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
-         and ($6 is null or created_at >= $6) and ($7 is null or id > $7) order by id limit $8"
-    );
+    macro_rules! page {
+        ($beyond:literal, $order:literal) => {
+            concat!(
+                "select ",
+                subscription_columns!(),
+                " from trigger_subscriptions where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
+                 and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
+                 and ($6 is null or created_at >= $6) and ($7 is null or id ",
+                $beyond,
+                " $7) order by id ",
+                $order,
+                " limit $8"
+            )
+        };
+    }
     let args = args![
         project,
-        like(query.name.as_ref()),
+        query.name.as_deref().map(holding),
         query.connection,
         query.event_key.as_deref(),
         query.newest,
@@ -291,26 +288,28 @@ pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQue
         query.next,
         query.limit
     ];
-    db.all(if query.ascending { up } else { down }, args).await?.iter().map(subscription).collect()
+    db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await?.iter().map(subscription).collect()
 }
 
 pub(crate) async fn schedules(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Schedule>, StoreError> {
-    let down = concat!(
-        "select ",
-        schedule_columns!(),
-        " from trigger_schedules where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-         and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
-         and ($6 is null or id < $6) order by id desc limit $7"
-    );
-    let up = concat!(
-        "select ",
-        schedule_columns!(),
-        " from trigger_schedules where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-         and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
-         and ($6 is null or id > $6) order by id limit $7"
-    );
-    let args = args![project, like(query.name.as_ref()), query.event_key.as_deref(), query.newest, query.oldest, query.next, query.limit];
-    db.all(if query.ascending { up } else { down }, args).await?.iter().map(schedule).collect()
+    macro_rules! page {
+        ($beyond:literal, $order:literal) => {
+            concat!(
+                "select ",
+                schedule_columns!(),
+                " from trigger_schedules where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
+                 and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
+                 and ($6 is null or id ",
+                $beyond,
+                " $6) order by id ",
+                $order,
+                " limit $7"
+            )
+        };
+    }
+    let args =
+        args![project, query.name.as_deref().map(holding), query.event_key.as_deref(), query.newest, query.oldest, query.next, query.limit];
+    db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await?.iter().map(schedule).collect()
 }
 
 pub(crate) async fn schedule_by_id(db: &Db, project: ProjectId, id: ScheduleId) -> Result<Option<Schedule>, StoreError> {

@@ -1,10 +1,8 @@
 //! Subscriptions: made, changed, started, stopped, refreshed, revoked, deleted. The provider is asked before anything is promised, and told
 //! to stop after the row says so.
 
-use std::collections::BTreeMap;
-
-use kernel::schema::Schema;
-use kernel::{ConnectionId, ProjectId, Scope, SubscriptionId, Timestamp};
+use kernel::json::sorted;
+use kernel::{ConnectionId, ProjectId, Scope, SubscriptionId, Timestamp, schema};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use store::{StoreError, args};
@@ -344,19 +342,14 @@ fn take_secret(data: &mut Value) -> Result<Option<String>, TriggerError> {
 }
 
 fn check_config(watched: &Watched, config: &Map<String, Value>) -> Result<(), TriggerError> {
-    let broken = |message: String| TriggerError::Invalid(format!("`data.trigger_config`: {message}"));
-    let schema = Schema::compile(&watched.event.config_schema.value()).map_err(|error| broken(error.to_string()))?;
-    schema.check(&Value::Object(config.clone())).map_err(|violations| {
-        let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        broken(texts.join("; "))
-    })
+    schema::check(&watched.event.config_schema.value(), &Value::Object(config.clone()))
+        .map_err(|error| TriggerError::Invalid(format!("`data.trigger_config`: {error}")))
 }
 
 /// One of connection, event and configuration may be watched once. A test is a subscription of its own.
 fn fingerprint(connection: Option<ConnectionId>, event_key: &str, config: &Map<String, Value>, is_test: bool) -> Vec<u8> {
-    let sorted: BTreeMap<&String, &Value> = config.iter().collect();
     let mut hash = Sha256::new();
-    hash.update(json!([connection, event_key, sorted]).to_string());
+    hash.update(json!([connection, event_key, sorted(&Value::Object(config.clone()))]).to_string());
     // Plain webhooks are told apart by their address alone.
     if is_test || connection.is_none() {
         hash.update(token());
@@ -371,4 +364,18 @@ fn token() -> String {
 
 fn taken(twin: &Subscription) -> TriggerError {
     TriggerError::Taken { subscription: Some(twin.id.to_string()), trigger: twin.trigger_id.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_keys_makes_no_other_subscription() {
+        let connection = Some(ConnectionId::new());
+        let of = |config: Value| fingerprint(connection, "E", config.as_object().unwrap(), false);
+        let one = of(json!({"a": 1, "b": {"c": 2, "d": 3}}));
+        assert_eq!(one, of(json!({"b": {"d": 3, "c": 2}, "a": 1})));
+        assert_ne!(one, of(json!({"a": 1, "b": {"c": 3, "d": 2}})));
+    }
 }

@@ -6,7 +6,7 @@ use egress::{EgressError, Request};
 use hmac::{Hmac, KeyInit, Mac};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use http::{HeaderName, HeaderValue, Method};
-use kernel::{ProjectId, RunId};
+use kernel::{ProjectId, RunId, hex};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -99,8 +99,7 @@ impl Workflows {
 fn signature(secret: &str, now: i64, body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
     mac.update(format!("{now}.{body}").as_bytes());
-    let hex: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("t={now},v1={hex}")
+    format!("t={now},v1={}", hex::encode(&mac.finalize().into_bytes()))
 }
 
 /// A service answers with the documented envelope, or with anything: then that is the output.

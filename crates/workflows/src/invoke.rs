@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds};
-use kernel::schema::{Schema, Violation};
+use kernel::schema::{self, CheckError};
 use kernel::{RunId, Scope};
 use serde_json::{Map, Value};
 
@@ -126,6 +126,11 @@ impl Workflows {
     /// future cancels the run.
     pub async fn invoke(&self, scope: Scope, request: InvokeRequest) -> Result<InvokeReply, WorkflowError> {
         let found = self.retrieve(scope, &request.references, request.key.as_deref()).await?;
+        Ok(self.invoke_found(scope, &found, request).await)
+    }
+
+    /// The same for a revision that was retrieved already: that one runs, whatever the references lead to by now.
+    pub async fn invoke_found(&self, scope: Scope, found: &Retrieved, request: InvokeRequest) -> InvokeReply {
         let run = Run {
             id: RunId::new(),
             project: scope.project,
@@ -141,10 +146,10 @@ impl Workflows {
         };
         let id = run.id;
         let recorder = Recorder { workflows: self.clone(), run: Some(run), started: Instant::now(), is_over: false };
-        let ending = self.run_revision(scope, &found, &request, id).await;
+        let ending = self.run_revision(scope, found, &request, id).await;
         recorder.finish(&ending).await;
         let Ending { code, message, outputs, is_waiting } = ending;
-        Ok(InvokeReply { run: id, code, message, outputs, references: found.references(), is_waiting })
+        InvokeReply { run: id, code, message, outputs, references: found.references(), is_waiting }
     }
 
     async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId) -> Ending {
@@ -207,8 +212,9 @@ impl Workflows {
 }
 
 fn check_inputs(schema: &Value, inputs: &Value) -> Result<(), String> {
-    let compiled = Schema::compile(schema).map_err(|error| error.to_string())?;
     let empty = Value::Object(Map::new());
-    let checked = compiled.check(if inputs.is_null() { &empty } else { inputs });
-    checked.map_err(|violations| format!("Invalid inputs: {}", Violation::join(&violations)))
+    schema::check(schema, if inputs.is_null() { &empty } else { inputs }).map_err(|error| match error {
+        CheckError::Schema(error) => error.to_string(),
+        CheckError::Value(said) => format!("Invalid inputs: {said}"),
+    })
 }

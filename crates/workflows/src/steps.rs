@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use kernel::Scope;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::template::{Engine, Template};
+use kernel::{Scope, hex};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -209,7 +209,7 @@ fn derived_key(run: &str, step: &str) -> String {
     if key.len() <= MAX_KEY {
         return key;
     }
-    Sha256::digest(key).iter().fold(String::from("sha256:"), |hex, byte| hex + &format!("{byte:02x}"))
+    format!("sha256:{}", hex::encode(&Sha256::digest(key)))
 }
 
 /// A condition may be written with or without braces.

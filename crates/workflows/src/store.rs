@@ -1,7 +1,7 @@
 //! The queries over histories. Every one names the project and the family.
 
 use kernel::{ArtifactId, ProjectId, RevisionId, Timestamp, VariantId};
-use store::{Db, Row, StoreError, Tx, args};
+use store::{Db, Row, StoreError, Tx, args, holding};
 use uuid::Uuid;
 
 use crate::{Artifact, Edit, Family, Query, Revision, Variant};
@@ -380,8 +380,7 @@ pub(crate) async fn archive_revision(
 }
 
 fn pattern(query: &Query) -> Option<String> {
-    let escape = |text: &str| text.to_lowercase().replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
-    query.text.as_ref().map(|text| format!("%{}%", escape(text)))
+    query.text.as_deref().map(holding)
 }
 
 fn limit(query: &Query) -> i64 {

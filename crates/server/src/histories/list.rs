@@ -2,6 +2,7 @@
 
 use ::workflows::{Artifact, Family, Query, Revision, Variant, WorkflowError};
 use kernel::{ArtifactId, RevisionId, Scope, VariantId};
+use store::PageSize;
 use uuid::Uuid;
 
 use super::{FilterBody, RefBody, WindowingBody};
@@ -25,11 +26,10 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    fn limit(&self) -> i64 {
-        self.windowing.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE)
+    fn size(&self) -> PageSize {
+        PageSize::within(self.windowing.limit, DEFAULT_PAGE, MAX_PAGE)
     }
 
-    /// One row more than the page holds, to see whether there are more.
     fn query(&self, artifact: Option<ArtifactId>, variant: Option<VariantId>) -> Query {
         Query {
             text: self.filter.name.clone(),
@@ -37,7 +37,7 @@ impl Ask {
             artifact,
             variant,
             include_archived: self.include_archived,
-            limit: Some(self.limit() + 1),
+            limit: Some(self.size().rows()),
             next: self.windowing.next,
         }
     }
@@ -57,10 +57,7 @@ impl Ask {
     fn page<T: Listed>(&self, mut rows: Vec<T>) -> Page<T> {
         rows.sort_by_key(|row| std::cmp::Reverse(row.id()));
         rows.dedup_by_key(|row| row.id());
-        let size = usize::try_from(self.limit()).unwrap_or(0);
-        let more = rows.len() > size;
-        rows.truncate(size);
-        let next = rows.last().filter(|_| more).map(Listed::id);
+        let next = self.size().cut(&mut rows, Listed::id);
         Page { rows, next }
     }
 }

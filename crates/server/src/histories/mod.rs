@@ -1,6 +1,7 @@
 //! Histories on the wire: artifact, variant and revision. Workflows and environments have the same routes; only the names of their fields
-//! differ, so `routes` writes both from one text.
+//! differ, so `bodies` and `routes` write both from one text.
 
+mod bodies;
 mod list;
 mod routes;
 
@@ -16,8 +17,21 @@ use uuid::Uuid;
 use crate::App;
 use crate::edge::{ApiError, ApiResult};
 
+pub(crate) use bodies::bodies;
 pub(crate) use list::{Ask, artifacts, log, revisions, variants};
-pub(crate) use routes::history;
+pub(crate) use routes::routes;
+
+/// Bodies and handlers of one family.
+macro_rules! history {
+    (family: $family:ident, $($names:tt)*) => {
+        const FAMILY: ::workflows::Family = ::workflows::Family::$family;
+
+        crate::histories::bodies! { $($names)* }
+        crate::histories::routes! { $($names)* }
+    };
+}
+
+pub(crate) use history;
 
 const MAX_DEPTH: usize = 20;
 const MAX_EMBEDS: usize = 500;

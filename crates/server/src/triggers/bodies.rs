@@ -3,13 +3,14 @@
 use kernel::{ConnectionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use store::PageSize;
 use triggers::{Attempt, Delivery, Lifecycle, ParentQuery, Schedule, Subscription, Words};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::edge::{ApiError, ApiResult};
 
-pub(crate) const DEFAULT_PAGE: i64 = 100;
+const DEFAULT_PAGE: i64 = 100;
 const MAX_PAGE: i64 = 1000;
 
 /// What every trigger row has.
@@ -235,8 +236,8 @@ pub struct Windowing {
 }
 
 impl Windowing {
-    pub(crate) fn limit(&self) -> i64 {
-        self.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE)
+    pub(crate) fn size(&self) -> PageSize {
+        PageSize::within(self.limit, DEFAULT_PAGE, MAX_PAGE)
     }
 
     pub(crate) fn moment(name: &str, text: Option<&str>) -> ApiResult<Option<Timestamp>> {
@@ -245,7 +246,7 @@ impl Windowing {
         text.map(read).transpose()
     }
 
-    /// The query that this window asks for; one row more than the page, to see whether there is more.
+    /// The query that this window asks for.
     pub(crate) fn query(&self) -> ApiResult<ParentQuery> {
         let ascending = match self.order.as_deref() {
             None | Some("descending") => false,
@@ -257,7 +258,7 @@ impl Windowing {
             oldest: Self::moment("windowing.oldest", self.oldest.as_deref())?,
             next: self.next,
             ascending,
-            limit: self.limit() + 1,
+            limit: self.size().rows(),
             ..ParentQuery::default()
         })
     }
@@ -276,15 +277,6 @@ impl From<PageParams> for Windowing {
     fn from(page: PageParams) -> Self {
         Self { limit: page.limit, next: page.cursor, ..Self::default() }
     }
-}
-
-/// Cuts a list to its page; the cursor leads to the rest.
-pub(crate) fn page<T>(mut rows: Vec<T>, window: &Windowing, id: impl Fn(&T) -> Uuid) -> (Vec<T>, Option<Uuid>) {
-    let size = usize::try_from(window.limit()).unwrap_or(0);
-    let more = rows.len() > size;
-    rows.truncate(size);
-    let cursor = rows.last().filter(|_| more).map(id);
-    (rows, cursor)
 }
 
 /// What the owner of a trigger says about it.

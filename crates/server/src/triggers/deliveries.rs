@@ -11,7 +11,7 @@ use triggers::{Completion, DeliveryQuery};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::bodies::{DeliveryBody, PageParams, Windowing, page};
+use super::bodies::{DeliveryBody, PageParams, Windowing};
 use crate::App;
 use crate::edge::auth::{EditTriggers, RunTriggers, ViewTriggers};
 use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
@@ -137,13 +137,13 @@ fn query_of(filter: DeliveryFilter, window: &Windowing) -> ApiResult<DeliveryQue
         newest: Windowing::moment("windowing.newest", window.newest.as_deref())?,
         oldest: Windowing::moment("windowing.oldest", window.oldest.as_deref())?,
         next: window.next,
-        limit: window.limit() + 1,
+        limit: window.size().rows(),
     })
 }
 
 async fn list_of(app: &App, scope: Scope, filter: DeliveryFilter, window: Windowing) -> ApiResult<Json<DeliveriesAnswer>> {
-    let found = app.triggers.deliveries(scope, &query_of(filter, &window)?).await?;
-    let (rows, cursor) = page(found, &window, |row| row.id.uuid());
+    let mut rows = app.triggers.deliveries(scope, &query_of(filter, &window)?).await?;
+    let cursor = window.size().cut(&mut rows, |row| row.id.uuid());
     let deliveries: Vec<DeliveryBody> = rows.into_iter().map(|row| DeliveryBody::new(row, None)).collect();
     Ok(Json(DeliveriesAnswer { count: deliveries.len(), deliveries, cursor }))
 }

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderName, HeaderValue, StatusCode};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde_json::json;
 use triggers::{Answer, Received};
 
@@ -29,6 +30,10 @@ fn answer(received: Received) -> Response {
             response
         }
         Received::Refused => said(StatusCode::UNAUTHORIZED, "error", Some("Signature verification failed")),
+        Received::NotPosted => {
+            let answer = said(StatusCode::METHOD_NOT_ALLOWED, "error", Some("Send events with POST"));
+            ([(header::ALLOW, "POST")], answer).into_response()
+        }
         Received::Unknown => ApiError::not_found("There is no such address.").into_response(),
         Received::NotJson => said(StatusCode::BAD_REQUEST, "error", Some("The body is not JSON")),
         Received::Throttled => {
@@ -37,17 +42,30 @@ fn answer(received: Received) -> Response {
     }
 }
 
-fn query(request: &Request) -> Vec<(String, String)> {
-    let pairs = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
-    pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
+/// A request with its whole body.
+struct Whole {
+    method: Method,
+    query: Vec<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Whole {
+    async fn read(request: Request, app: &App) -> ApiResult<Self> {
+        let (method, headers) = (request.method().clone(), request.headers().clone());
+        let pairs = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
+        let query = pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
+        Ok(Self { method, query, headers, body: read_body(request, app).await? })
+    }
+
+    fn incoming(&self) -> triggers::Request<'_> {
+        triggers::Request { method: self.method.as_str(), query: &self.query, headers: &self.headers, body: &self.body }
+    }
 }
 
 async fn take(app: &App, integration: &str, token: &str, request: Request) -> ApiResult<Response> {
-    let query = query(&request);
-    let (parts, body) = request.into_parts();
-    let body = read_body(Request::from_parts(parts.clone(), body), app).await?;
-    let incoming = triggers::Request { method: parts.method.as_str(), query, headers: &parts.headers, body: &body };
-    Ok(answer(app.triggers.receive("native", integration, token, &incoming).await?))
+    let whole = Whole::read(request, app).await?;
+    Ok(answer(app.triggers.receive("native", integration, token, &whole.incoming()).await?))
 }
 
 /// Take an event
@@ -66,28 +84,22 @@ pub(crate) async fn native(
 /// Answer a handshake
 #[utoipa::path(get, path = "/triggers/native/{integration_key}/{token}", operation_id = "answer_native_handshake", tag = "Triggers",
     params(("integration_key" = String, Path), ("token" = String, Path)),
-    responses((status = 200, description = "The answer to a handshake"), (status = 401, description = "Not a handshake"), (status = 404, description = "No such address")))]
+    responses((status = 200, description = "The answer to a handshake"), (status = 401, description = "Not a handshake"), (status = 404, description = "No such address"), (status = 405, description = "Events are sent with POST")))]
 pub(crate) async fn handshake(
     State(app): State<App>,
     PathOf((integration, token)): PathOf<(String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
-    let is_head = request.method() == http::Method::HEAD;
-    match take(&app, &integration, &token, request).await? {
-        // Some services only look whether somebody is there.
-        _ if is_head => Ok(Response::new(Body::empty())),
-        response if response.status() == StatusCode::ACCEPTED => Ok(said(StatusCode::UNAUTHORIZED, "error", Some("Send events with POST"))),
-        response => Ok(response),
-    }
+    let is_head = request.method() == Method::HEAD;
+    let response = take(&app, &integration, &token, request).await?;
+    // Some services only look whether somebody is there.
+    Ok(if is_head { Response::new(Body::empty()) } else { response })
 }
 
 /// Take a message from Composio
 #[utoipa::path(post, path = "/triggers/composio/events", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Object,
     responses((status = 202, description = "Stored, or of no interest"), (status = 400, description = "The body is not JSON"), (status = 401, description = "The signature is not right, or the request was replayed")))]
 pub(crate) async fn composio(State(app): State<App>, request: Request) -> ApiResult<Response> {
-    let query = query(&request);
-    let (parts, body) = request.into_parts();
-    let body = read_body(Request::from_parts(parts.clone(), body), &app).await?;
-    let incoming = triggers::Request { method: parts.method.as_str(), query, headers: &parts.headers, body: &body };
-    Ok(answer(app.triggers.receive_composio(&incoming).await?))
+    let whole = Whole::read(request, &app).await?;
+    Ok(answer(app.triggers.receive_composio(&whole.incoming()).await?))
 }

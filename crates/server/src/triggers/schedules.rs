@@ -10,7 +10,7 @@ use triggers::{NewSchedule, ParentQuery, Schedule};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::bodies::{DeliveryBody, PageParams, ScheduleBody, Windowing, WordsBody, data, page, same_id};
+use super::bodies::{DeliveryBody, PageParams, ScheduleBody, Windowing, WordsBody, data, same_id};
 use super::deliveries::DeliveryAnswer;
 use crate::App;
 use crate::edge::auth::{EditTriggers, Operator, ViewTriggers};
@@ -101,7 +101,8 @@ pub struct UpcomingAnswer {
 
 async fn list_of(app: &App, scope: Scope, filter: ScheduleFilter, window: Windowing) -> ApiResult<Json<SchedulesAnswer>> {
     let query = ParentQuery { name: filter.name, event_key: filter.event_key, ..window.query()? };
-    let (rows, cursor) = page(app.triggers.schedules(scope, &query).await?, &window, |row| row.id.uuid());
+    let mut rows = app.triggers.schedules(scope, &query).await?;
+    let cursor = window.size().cut(&mut rows, |row| row.id.uuid());
     let schedules: Vec<ScheduleBody> = rows.into_iter().map(Into::into).collect();
     Ok(Json(SchedulesAnswer { count: schedules.len(), schedules, cursor }))
 }

@@ -12,7 +12,7 @@ use triggers::{NewSubscription, ParentQuery, Subscription, TriggerError};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::bodies::{DeliveryBody, PageParams, SubscriptionBody, Windowing, WordsBody, data, page, same_id};
+use super::bodies::{DeliveryBody, PageParams, SubscriptionBody, Windowing, WordsBody, data, same_id};
 use crate::App;
 use crate::edge::auth::{EditTriggers, ViewTriggers};
 use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
@@ -135,7 +135,8 @@ async fn list_of(app: &App, scope: Scope, filter: SubscriptionFilter, window: Wi
         event_key: filter.event_key,
         ..window.query()?
     };
-    let (rows, cursor) = page(app.triggers.subscriptions(scope, &query).await?, &window, |row| row.id.uuid());
+    let mut rows = app.triggers.subscriptions(scope, &query).await?;
+    let cursor = window.size().cut(&mut rows, |row| row.id.uuid());
     let body = |row: Subscription| {
         let url = app.triggers.address(&row);
         SubscriptionBody::new(row, url)

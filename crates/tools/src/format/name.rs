@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use kernel::hex;
 use sha2::{Digest, Sha256};
 
 /// The most characters that OpenAI and Gemini accept; Anthropic and MCP accept more.
@@ -39,7 +40,7 @@ fn is_name_character(character: char) -> bool {
 }
 
 fn hashed(plain: &str, call_ref: &str) -> String {
-    let hash: String = Sha256::digest(call_ref).iter().take(HASH_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex::encode(&Sha256::digest(call_ref)[..HASH_DIGITS / 2]);
     let clean = plain.chars().map(|character| if is_name_character(character) { character } else { '_' });
     let mut name: String = clean.take(MAX_NAME - HASH_DIGITS - 2).collect();
     if !is_function_name(&name) {

@@ -3,8 +3,7 @@
 mod config;
 mod test_run;
 
-use kernel::schema::{Schema, Violation};
-use kernel::{Permission, Scope, VariantId};
+use kernel::{Permission, Scope, VariantId, schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use workflows::WorkflowError;
@@ -210,12 +209,10 @@ fn require(arguments: &Map<String, Value>, parent: &str) -> Result<(), CallError
 }
 
 fn check(op: &Op, arguments: &Map<String, Value>) -> Result<(), AgentError> {
-    let broken = |message: String| {
-        AgentError::new("invalid_arguments", message).next("Correct the arguments as the tool's schema says and call again.")
-    };
-    let schema = Schema::compile(&op.input_schema).map_err(|error| broken(error.to_string()))?;
-    let checked = schema.check(&Value::Object(arguments.clone()));
-    checked.map_err(|violations| broken(format!("Invalid arguments: {}", Violation::join(&violations))))
+    schema::check(&op.input_schema, &Value::Object(arguments.clone())).map_err(|error| {
+        AgentError::new("invalid_arguments", format!("Invalid arguments: {error}"))
+            .next("Correct the arguments as the tool's schema says and call again.")
+    })
 }
 
 /// The variant that the runner bound.

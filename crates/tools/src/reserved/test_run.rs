@@ -16,10 +16,10 @@ impl Tools {
         let scope = call.scope;
         let variant = variant(arguments, "target")?;
         let references = References::variant(variant.uuid());
-        let head = self.workflows.retrieve(scope, &references, None).await?.revision;
+        let found = self.workflows.retrieve(scope, &references, None).await?;
         let data = match arguments.get("delta").filter(|delta| !delta.is_null()) {
             None => None,
-            Some(delta) => Some(changed(delta, head.data.clone())?),
+            Some(delta) => Some(changed(delta, found.revision.data.clone())?),
         };
         let request = InvokeRequest {
             references,
@@ -30,7 +30,7 @@ impl Tools {
             is_test: true,
             ..InvokeRequest::default()
         };
-        let reply = self.workflows.invoke(scope, request).await?;
+        let reply = self.workflows.invoke_found(scope, &found, request).await;
         if !reply.is_success() {
             let incomplete =
                 AgentError::new("test_run_incomplete", reply.message).details(json!({"status": reply.code, "run_id": reply.run}));

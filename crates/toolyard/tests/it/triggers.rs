@@ -14,8 +14,12 @@ use crate::support::{Database, Fake, Reply, Test, on_both};
 
 /// Posts to a subscription's address, as a sender would.
 async fn send(test: &Test, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    send_with(Method::POST, test, url, headers, body).await
+}
+
+async fn send_with(method: Method, test: &Test, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
     let path = url.split_once("/triggers/").map(|(_, rest)| format!("/triggers/{rest}")).unwrap();
-    let mut request = Request::post(path).header("content-type", "application/json");
+    let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -124,6 +128,34 @@ on_both! {
             send(test, url, &[], "{}").await;
         }
         assert_eq!(send(test, url, &[], "{}").await.status, 429);
+    }
+
+    async fn events_are_posted_and_only_handshakes_are_asked_for(test: &Test) {
+        let fake = Fake::start().await;
+        let connection = test.connect_fake(&fake, "main").await["id"].clone();
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let plain = webhook(test, "echo", json!({})).await;
+        let data = json!({"event_key": "THING_CHANGED", "trigger_config": {"box": "a"}, "references": {"workflow": {"slug": "echo"}}});
+        let signed = subscribe(test, json!({"connection_id": connection, "data": data})).await["subscription"].take();
+        let body = json!({"action": "changed"}).to_string();
+        let secret = fake.seen_at("/hooks").pop().unwrap()["body"]["secret"].clone();
+        let signature = format!("sha256={}", sign(secret.as_str().unwrap(), &body));
+        let headers = [("webhook-id", "e-1"), ("x-fake-event", "thing"), ("x-fake-delivery", "e-1"), ("x-fake-signature", signature.as_str())];
+        for hook in [&plain, &signed] {
+            let url = hook["url"].as_str().unwrap();
+            let refused = send_with(Method::GET, test, url, &headers, &body).await;
+            assert_eq!((refused.status.as_u16(), refused.headers["allow"].to_str().unwrap()), (405, "POST"), "{}", refused.text);
+            let looked = send_with(Method::HEAD, test, url, &headers, &body).await;
+            assert_eq!((looked.status.as_u16(), looked.text.as_str()), (200, ""));
+            assert_eq!(deliveries(test, json!({"subscription_id": hook["id"]})).await.len(), 0);
+            // Nothing was kept either: the same event is new when it is posted.
+            assert_eq!(send(test, url, &headers, &body).await.expect(202)["detail"], Value::Null);
+            assert_eq!(deliveries(test, json!({"subscription_id": hook["id"]})).await.len(), 1);
+        }
+        let asked = format!("{}?challenge=c-1", signed["url"].as_str().unwrap());
+        let answered = send_with(Method::GET, test, &asked, &[], "").await;
+        assert_eq!((answered.status.as_u16(), answered.text.as_str()), (200, "c-1"));
+        assert_eq!(send_with(Method::GET, test, signed["url"].as_str().unwrap(), &[], "").await.status, 401);
     }
 
     async fn a_provider_is_told_where_to_send_and_when_to_stop(test: &Test) {
@@ -350,6 +382,31 @@ on_both! {
         let preview = test.post("/triggers/preview", json!({"inputs_fields": {"a": "$.event.attributes.x", "b": "{{ event.attributes.y }}"}, "event": {"y": 2}})).await.expect(200);
         assert_eq!((&preview["inputs"]["b"], &preview["missed"][0]["place"]), (&json!(2), &json!("/a")));
         test.post("/triggers/preview", json!({})).await.expect(400);
+    }
+
+    async fn lists_are_read_page_by_page_in_both_directions(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        for name in ["one", "tw_o", "three"] {
+            let data = json!({"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": "echo"}}});
+            subscribe(test, json!({"name": name, "data": data})).await;
+            let data = json!({"event_key": "tick", "schedule": "0 0 1 1 *", "references": {"workflow": {"slug": "echo"}}});
+            test.post("/triggers/schedules/", json!({"schedule": {"name": name, "data": data}})).await.expect(200);
+        }
+        for (one, many) in [("subscription", "subscriptions"), ("schedule", "schedules")] {
+            let list = async |filter: Value, window: Value| {
+                let mut page = test.post(&format!("/triggers/{many}/query"), json!({one: filter, "windowing": window})).await.expect(200);
+                let names: Vec<String> = page[many].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+                (names, page["cursor"].take())
+            };
+            for (order, names) in [("descending", ["three", "tw_o", "one"]), ("ascending", ["one", "tw_o", "three"])] {
+                let (first, cursor) = list(json!({}), json!({"order": order, "limit": 2})).await;
+                assert_eq!(first, names[..2], "{many} {order}");
+                assert_eq!(list(json!({}), json!({"order": order, "limit": 2, "next": cursor})).await, (vec![names[2].to_owned()], Value::Null));
+                assert_eq!(list(json!({}), json!({"order": order, "limit": 3})).await.1, Value::Null, "a full page is not more");
+            }
+            assert_eq!(list(json!({"name": "W_"}), json!({})).await.0, ["tw_o"], "an underscore stands for itself");
+            assert_eq!(list(json!({"name": "%"}), json!({})).await.0.len(), 0);
+        }
     }
 
     async fn schedules_fire_each_slot_once(test: &Test) {

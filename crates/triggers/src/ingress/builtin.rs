@@ -1,9 +1,10 @@
 //! Schemes that no manifest describes.
 
 use hmac::Hmac;
+use kernel::hex;
 use sha2::Sha256;
 
-use super::codec::{from_base64, from_hex, to_hex};
+use super::codec::from_base64;
 use super::proof::{among, header, mac};
 use super::timestamp::{require_fresh, seconds};
 use crate::{Incoming, Refusal, Verified};
@@ -49,13 +50,13 @@ fn verify(
     let expected = mac::<Hmac<Sha256>>(key, &[id.as_bytes(), b".", time.as_bytes(), b".", incoming.body]);
     let given: Vec<_> = signatures.take(MAX_SIGNATURES).collect();
     let matched = among(&expected, &given).ok_or(Refusal::Mismatch)?;
-    Ok(Verified { timestamp: Some(timestamp), signature: to_hex(matched), id: Some(id.to_owned()) })
+    Ok(Verified { timestamp: Some(timestamp), signature: hex::encode(matched), id: Some(id.to_owned()) })
 }
 
 /// The 32 bytes that a text of hex or Base64 stands for.
 fn any_digest(text: &str) -> Option<Vec<u8>> {
     let text = text.trim();
-    let decoded = if text.len() == 64 { from_hex(text) } else { from_base64(text) };
+    let decoded = if text.len() == 64 { hex::decode(text) } else { from_base64(text) };
     decoded.filter(|bytes| bytes.len() == 32)
 }
 

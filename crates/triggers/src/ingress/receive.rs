@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use hmac::Hmac;
 use http::HeaderMap;
-use kernel::{DeliveryId, EventId};
+use kernel::{DeliveryId, hex};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::codec::{from_hex, to_hex};
 use super::composio::{Kind, read_envelope};
 use super::proof::{among, header, mac};
 use crate::inbox::{Arrival, Taken};
@@ -33,7 +32,7 @@ const SCHEMES: [&str; 3] = ["token", "hmac_sha256", "standard_webhooks"];
 #[derive(Debug)]
 pub struct Request<'a> {
     pub method: &'a str,
-    pub query: Vec<(String, String)>,
+    pub query: &'a [(String, String)],
     pub headers: &'a HeaderMap,
     pub body: &'a [u8],
 }
@@ -47,6 +46,8 @@ pub enum Received {
     Answer(Answer),
     /// Not what it claims to be.
     Refused,
+    /// An event, but events are sent with POST.
+    NotPosted,
     /// There is no such address.
     Unknown,
     /// The body cannot be read.
@@ -88,7 +89,7 @@ impl Triggers {
         let Some(row) = row.filter(|row| row.provider == provider && row.integration == integration) else { return Ok(Received::Unknown) };
         let secret = self.secret(&row)?;
         let url = self.address(&row);
-        let incoming = Incoming { method: request.method, url: &url, query: &request.query, headers: request.headers, body: request.body };
+        let incoming = Incoming { method: request.method, url: &url, query: request.query, headers: request.headers, body: request.body };
         let now = self.clock.now().seconds();
         let judged = match self.sources.get(provider) {
             _ if integration == WEBHOOK => plain(&row, &incoming, secret.as_deref(), now),
@@ -104,20 +105,16 @@ impl Triggers {
                 }
                 Ok(Received::Answer(answer))
             }
+            Ok(Judged::Event { .. }) if request.method != "POST" => Ok(Received::NotPosted),
             Ok(Judged::Event { keys, .. }) if !keys.contains(&row.event_key) => {
                 Ok(Received::Accepted(Some("This subscription does not watch this event.")))
             }
             Ok(Judged::Event { verified, id, payload, .. }) => {
                 let event = EventRow {
-                    id: EventId::new(),
-                    project: row.project,
-                    subscription: row.id,
-                    event_id: id,
-                    event_type: row.event_key.clone(),
                     headers: shown(request.headers, secret.as_deref()),
                     body: request.body.to_vec(),
                     attributes: payload,
-                    received_at: self.clock.now(),
+                    ..EventRow::of(&row, id, self.clock.now())
                 };
                 self.take(&row, event, verified.as_ref()).await
             }
@@ -136,7 +133,7 @@ impl Triggers {
         if self.0.throttle.is_closed(ADDRESS) {
             return Ok(Received::Throttled);
         }
-        let incoming = Incoming { method: request.method, url: "", query: &request.query, headers: request.headers, body: request.body };
+        let incoming = Incoming { method: request.method, url: "", query: request.query, headers: request.headers, body: request.body };
         let secret = self.composio_secret.as_deref().unwrap_or_default();
         let now = self.clock.now().seconds();
         let verified = match super::composio(secret.as_bytes(), &incoming, now, self.settings.composio_window) {
@@ -157,17 +154,15 @@ impl Triggers {
         };
         let mut outcome = Received::Accepted(None);
         for row in rows::subscriptions_by_trigger(&self.db, "composio", trigger).await? {
-            let event = EventRow {
-                id: EventId::new(),
-                project: row.project,
-                subscription: row.id,
-                event_id: event_id.clone(),
-                event_type: envelope.trigger_slug.clone().unwrap_or_else(|| row.event_key.clone()),
+            let mut event = EventRow {
                 headers: shown(request.headers, None),
                 body: request.body.to_vec(),
                 attributes: envelope.attributes.clone(),
-                received_at: self.clock.now(),
+                ..EventRow::of(&row, event_id.clone(), self.clock.now())
             };
+            if let Some(slug) = &envelope.trigger_slug {
+                event.event_type.clone_from(slug);
+            }
             if let Received::Refused = self.take(&row, event, Some(&verified)).await? {
                 outcome = Received::Refused;
             }
@@ -234,7 +229,7 @@ fn plain(row: &Subscription, incoming: &Incoming<'_>, secret: Option<&str>, now:
     let sent = sent.iter().find_map(|name| header(incoming.headers, name).ok());
     let id = verified.as_ref().and_then(|verified| verified.id.clone()).or_else(|| sent.map(str::to_owned));
     let id = id.filter(|id| id.len() <= 200 && !id.contains(char::is_control));
-    let id = id.unwrap_or_else(|| to_hex(&Sha256::digest(incoming.body)));
+    let id = id.unwrap_or_else(|| hex::encode(&Sha256::digest(incoming.body)));
     let payload = serde_json::from_slice(incoming.body).unwrap_or_else(|_| json!(String::from_utf8_lossy(incoming.body)));
     let payload = match payload {
         Value::Object(_) => payload,
@@ -267,11 +262,11 @@ pub(crate) fn check_scheme(config: &Map<String, Value>) -> Result<(), TriggerErr
 fn hmac_sha256(secret: &str, incoming: &Incoming<'_>) -> Result<Verified, Refusal> {
     let names = ["x-hub-signature-256", "x-signature-256", "x-webhook-signature"];
     let given = names.iter().find_map(|name| header(incoming.headers, name).ok()).ok_or_else(|| Refusal::Missing(names[0].to_owned()))?;
-    let given = from_hex(given.strip_prefix("sha256=").unwrap_or(given)).ok_or_else(|| Refusal::Malformed(names[0].to_owned()))?;
+    let given = hex::decode(given.strip_prefix("sha256=").unwrap_or(given)).ok_or_else(|| Refusal::Malformed(names[0].to_owned()))?;
     let expected = mac::<Hmac<Sha256>>(secret.as_bytes(), &[incoming.body]);
     let matched = [given];
     let matched = among(&expected, &matched).ok_or(Refusal::Mismatch)?;
-    Ok(Verified { timestamp: None, signature: to_hex(matched), id: None })
+    Ok(Verified { timestamp: None, signature: hex::encode(matched), id: None })
 }
 
 /// The secret itself, as `X-Webhook-Token` or `Authorization: Bearer`.
@@ -281,5 +276,5 @@ fn bearer(secret: &str, incoming: &Incoming<'_>) -> Result<Verified, Refusal> {
     if !bool::from(given.as_bytes().ct_eq(secret.as_bytes())) {
         return Err(Refusal::Mismatch);
     }
-    Ok(Verified { timestamp: None, signature: to_hex(&mac::<Hmac<Sha256>>(secret.as_bytes(), &[incoming.body])), id: None })
+    Ok(Verified { timestamp: None, signature: hex::encode(&mac::<Hmac<Sha256>>(secret.as_bytes(), &[incoming.body])), id: None })
 }

@@ -20,48 +20,13 @@ pub fn require_fresh(timestamp: i64, now: i64, tolerance: u32) -> Result<(), Ref
     if distance > u64::from(tolerance) { Err(Refusal::Stale) } else { Ok(()) }
 }
 
+/// ISO 8601 has more ways to write a time than RFC 3339: without separators, without a colon in the offset, with the name of a zone.
 fn rfc3339(text: &str) -> Option<i64> {
-    let (date, time) = text.split_at_checked(10)?;
-    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
-    let (clock, rest) = time.strip_prefix(['T', 't', ' '])?.split_at_checked(8)?;
-    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
-    let zone = match rest.strip_prefix('.') {
-        Some(fraction) => fraction.trim_start_matches(|digit: char| digit.is_ascii_digit()),
-        None => rest,
-    };
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    Some(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset(zone)?)
-}
-
-fn offset(zone: &str) -> Option<i64> {
-    let (sign, clock) = match zone.split_at_checked(1)? {
-        ("Z" | "z", "") => return Some(0),
-        ("+", clock) => (1, clock),
-        ("-", clock) => (-1, clock),
-        _ => return None,
-    };
-    let [hours, minutes] = numbers(clock, ':', [2, 2])?;
-    Some(sign * (hours * 3600 + minutes * 60))
-}
-
-/// Numbers of fixed widths with a separator between them.
-fn numbers<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[i64; N]> {
-    let mut pieces = text.split(separator);
-    let mut found = [0; N];
-    for (number, width) in found.iter_mut().zip(widths) {
-        let piece = pieces.next().filter(|piece| piece.len() == width && piece.bytes().all(|byte| byte.is_ascii_digit()))?;
-        *number = piece.parse().ok()?;
-    }
-    pieces.next().is_none().then_some(found)
-}
-
-/// Days since 1970 of a date of the Gregorian calendar, counted in years that begin in March so that the leap day comes last.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month > 2 { year } else { year - 1 };
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    365 * year + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
+    let bytes = text.as_bytes();
+    let is_separated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')].iter().all(|(at, mark)| bytes.get(*at) == Some(mark));
+    let is_zoned = text.ends_with(['Z', 'z']) || text.len().checked_sub(6).is_some_and(|at| at > 16 && matches!(bytes[at], b'+' | b'-'));
+    let moment: jiff::Timestamp = text.parse().ok().filter(|_| is_separated && is_zoned)?;
+    Some(moment.as_second())
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Requests that only want an answer, to prove that the address is ours.
 
 use hmac::Hmac;
+use kernel::hex;
 use kernel::json::plain_text;
 use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
-use triggers::ingress::codec::to_hex;
 use triggers::ingress::proof::{header, mac};
 use triggers::{Answer, Incoming, Refusal, Verified};
 
@@ -68,7 +68,7 @@ fn fill(template: &Value, value: &str, secret: &[u8], proven: bool) -> Option<Va
     Some(match template {
         Value::String(text) if text == "{value}" => Value::from(value),
         Value::String(text) if text == "{hmac}" => {
-            proven.then(|| Value::from(to_hex(&mac::<Hmac<Sha256>>(secret, &[value.as_bytes()]))))?
+            proven.then(|| Value::from(hex::encode(&mac::<Hmac<Sha256>>(secret, &[value.as_bytes()]))))?
         }
         Value::Object(fields) => Value::Object(
             fields.iter().map(|(name, field)| Some((name.clone(), fill(field, value, secret, proven)?))).collect::<Option<_>>()?,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use http::HeaderMap;
+use kernel::hex;
 use kernel::json::plain_text;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use triggers::ingress::codec::to_hex;
 use triggers::ingress::proof::header;
 
 use super::super::manifest::{Source, Webhook};
@@ -52,5 +52,5 @@ fn read(source: &Source, headers: &HeaderMap, body: &Value) -> Option<String> {
 }
 
 fn hash(bytes: &[u8]) -> String {
-    to_hex(&Sha256::digest(bytes))
+    hex::encode(&Sha256::digest(bytes))
 }

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use hmac::Hmac;
 use http::HeaderMap;
+use kernel::hex;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::Value;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use triggers::ingress::codec;
+use triggers::ingress::codec::from_base64;
 use triggers::ingress::proof::{among, header, mac};
 use triggers::ingress::timestamp::{require_fresh, seconds};
 use triggers::{Incoming, Refusal, Verified};
@@ -64,7 +65,7 @@ fn verify_signed(signature: &Signature, key: &[u8], id: Option<&str>, incoming: 
         return Err(Refusal::Malformed(header_name(signature)?.to_owned()));
     }
     let matched = matching(signature.algorithm, key, &content, &given).ok_or(Refusal::Mismatch)?;
-    Ok(Verified { timestamp, signature: codec::to_hex(matched), id: id.map(str::to_owned) })
+    Ok(Verified { timestamp, signature: hex::encode(matched), id: id.map(str::to_owned) })
 }
 
 fn verify_token(signature: &Signature, secret: &[u8], id: Option<&str>, incoming: &Incoming<'_>) -> Result<Verified, Refusal> {
@@ -78,7 +79,7 @@ fn verify_token(signature: &Signature, secret: &[u8], id: Option<&str>, incoming
     }
     // The token itself is the secret and must not be remembered.
     let digest = mac::<Hmac<Sha256>>(secret, &[incoming.body]);
-    Ok(Verified { timestamp: None, signature: codec::to_hex(&digest), id: id.map(str::to_owned) })
+    Ok(Verified { timestamp: None, signature: hex::encode(&digest), id: id.map(str::to_owned) })
 }
 
 fn token_in_header(signature: &Signature, headers: &HeaderMap) -> Result<Vec<u8>, Refusal> {
@@ -95,7 +96,7 @@ fn token_in_header(signature: &Signature, headers: &HeaderMap) -> Result<Vec<u8>
 /// The password of an HTTP Basic credential; the user name says nothing.
 fn password(credential: &[u8]) -> Option<Vec<u8>> {
     let (scheme, encoded) = std::str::from_utf8(credential).ok()?.split_once(' ')?;
-    let decoded = codec::from_base64(encoded.trim()).filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    let decoded = from_base64(encoded.trim()).filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
     let colon = decoded.iter().position(|&byte| byte == b':')?;
     Some(decoded[colon + 1..].to_vec())
 }
@@ -163,8 +164,8 @@ fn matching<'a>(algorithm: Algorithm, key: &[u8], content: &[&[u8]], given: &'a 
 
 fn decode(encoding: SignatureEncoding, text: &str) -> Option<Vec<u8>> {
     match encoding {
-        SignatureEncoding::Hex => codec::from_hex(text),
-        SignatureEncoding::Base64 => codec::from_base64(text),
+        SignatureEncoding::Hex => hex::decode(text),
+        SignatureEncoding::Base64 => from_base64(text),
     }
 }
 
@@ -185,10 +186,10 @@ fn key<'a>(signature: &Signature, secret: &'a [u8]) -> Result<Cow<'a, [u8]>, Ref
     let text = std::str::from_utf8(secret).map(str::trim).ok();
     let key = match signature.key.unwrap_or(default) {
         KeyEncoding::Text => Cow::Borrowed(secret),
-        KeyEncoding::Hex => Cow::Owned(text.and_then(codec::from_hex).ok_or(Refusal::BadSecret)?),
+        KeyEncoding::Hex => Cow::Owned(text.and_then(hex::decode).ok_or(Refusal::BadSecret)?),
         KeyEncoding::Base64 => {
             let text = text.map(|text| text.strip_prefix("whsec_").unwrap_or(text));
-            Cow::Owned(text.and_then(codec::from_base64).ok_or(Refusal::BadSecret)?)
+            Cow::Owned(text.and_then(from_base64).ok_or(Refusal::BadSecret)?)
         }
     };
     if key.is_empty() { Err(Refusal::NoSecret) } else { Ok(key) }
