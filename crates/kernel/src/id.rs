@@ -36,6 +36,7 @@ kinds! {
     Schedule => ScheduleId,
     Event => EventId,
     Delivery => DeliveryId,
+    Agent => AgentId,
 }
 
 impl<T> Id<T> {

@@ -1,0 +1,300 @@
+//! The decision: what an agent was given, held against what is there. A function of values.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use kernel::CallRef;
+use tools::config::ToolConfig;
+use tools::ops::{self, Op};
+use tools::permission::{Permission, ToolFacts};
+use tools::{ProjectWord, Referenced, Word};
+
+use super::tool::{LeftOut, Shape, Tool};
+use crate::{Agent, AppName, AppPolicy, Apps, Assignment, Reason, Route, Status, ToolMode};
+
+/// An app's place at the agent.
+#[derive(Clone, Debug)]
+pub(crate) enum Seat {
+    On(Assignment),
+    Off,
+}
+
+/// A tool config that the server can act on, as far as it was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Configured {
+    pub(crate) config: ToolConfig,
+    /// For workflows only.
+    pub(crate) workflow: Option<Result<Referenced, Reason>>,
+}
+
+/// Everything that the decision looks at.
+#[derive(Debug)]
+pub(crate) struct Grants {
+    agent: Agent,
+    seats: BTreeMap<AppName, Seat>,
+    routes: BTreeMap<AppName, Result<Route, Reason>>,
+    configured: Vec<Configured>,
+    by_ref: HashMap<CallRef, usize>,
+    apps: Apps,
+    on_call: Word,
+    on_op: Word,
+}
+
+/// What a ref leads to.
+enum Found<'a> {
+    Action { app: AppName, route: Route, action: std::sync::Arc<catalog::Action>, policy: AppPolicy },
+    Workflow(&'a Referenced),
+    Op(&'static Op),
+}
+
+/// A ref in the one spelling that decisions know: ops go by their first name.
+pub(super) fn canonical(target: CallRef) -> CallRef {
+    match target {
+        CallRef::Reserved { op } => CallRef::Reserved { op: ops::find(&op).map_or(op, |found| found.op.clone()) },
+        other => other,
+    }
+}
+
+impl Grants {
+    pub(crate) fn new(agent: Agent, rows: Vec<Assignment>, apps: Apps, configured: Vec<Configured>, word: &ProjectWord) -> Self {
+        let seats: BTreeMap<AppName, Seat> =
+            rows.into_iter().map(|row| (row.app.clone(), if row.is_active { Seat::On(row) } else { Seat::Off })).collect();
+        let mut routes = BTreeMap::new();
+        for (app, seat) in &seats {
+            if let Seat::On(row) = seat {
+                routes.insert(app.clone(), apps.route(app, &row.policy));
+            }
+        }
+        if agent.tool_mode == ToolMode::Inherit {
+            for app in apps.connected().filter(|app| !seats.contains_key(*app)) {
+                routes.insert(app.clone(), apps.route(app, &AppPolicy::default()));
+            }
+        }
+        let by_ref = configured.iter().enumerate().filter_map(|(index, tool)| Some((tool.call_ref()?, index))).collect();
+        Self { agent, seats, routes, configured, by_ref, apps, on_call: word.on_call(), on_op: word.on_op() }
+    }
+
+    pub(super) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// Whether a call of this ref may be made, and with how much care. A deny by anyone wins, and then the strictest word.
+    pub(super) fn decide(&self, target: &CallRef) -> Result<Permission, Reason> {
+        self.look(target).map(|(_, permission)| permission)
+    }
+
+    fn look(&self, target: &CallRef) -> Result<(Found<'_>, Permission), Reason> {
+        if self.agent.status != Status::Active {
+            return Err(Reason::AgentNotActive(self.agent.status.name()));
+        }
+        let configured = self.by_ref.get(target).map(|index| &self.configured[*index]);
+        let name = target.to_string();
+        let found = match target {
+            CallRef::Gateway { provider, integration, action, connection } => {
+                self.action(configured.is_some(), provider, integration, action, connection)?
+            }
+            CallRef::Variant { .. } | CallRef::Environment { .. } => {
+                let workflow = configured.and_then(|tool| tool.workflow.as_ref()).ok_or_else(|| Reason::NotATool(name.clone()))?;
+                Found::Workflow(workflow.as_ref().map_err(Clone::clone)?)
+            }
+            CallRef::Reserved { op } => {
+                configured.ok_or_else(|| Reason::NotATool(name.clone()))?;
+                Found::Op(ops::lookup(op).map_err(|error| Reason::UnknownOp(error.to_string()))?)
+            }
+        };
+        let authored = configured.and_then(|tool| tool.config.hints().permission);
+        let permission = self.permission(&found, &name, authored)?;
+        Ok((found, permission))
+    }
+
+    fn action(&self, is_configured: bool, provider: &str, integration: &str, action: &str, connection: &str) -> Result<Found<'_>, Reason> {
+        let app = AppName::of(integration);
+        let policy = match self.seats.get(&app) {
+            Some(Seat::Off) => return Err(Reason::SwitchedOff(app)),
+            Some(Seat::On(row)) => row.policy.clone(),
+            None if is_configured || self.agent.tool_mode == ToolMode::Inherit => AppPolicy::default(),
+            None => return Err(Reason::NotAssigned(app)),
+        };
+        // A config names its connection itself; an app is used through one.
+        let route = if is_configured {
+            self.apps.through(provider, integration, connection)?
+        } else {
+            let route = self.routes.get(&app).cloned().unwrap_or_else(|| Err(Reason::NotConnected(app.clone())))?;
+            let is_this = route.integration.provider == provider && route.integration.key == integration && route.connection == connection;
+            if !is_this {
+                return Err(Reason::OtherConnection { app, used: route.connection });
+            }
+            route
+        };
+        let Some(found) = route.integration.action(action).cloned() else {
+            return Err(Reason::UnknownAction { app, action: action.to_owned() });
+        };
+        match policy.refuses(&app, &found) {
+            Some(reason) => Err(reason),
+            None => Ok(Found::Action { app, route, action: found, policy }),
+        }
+    }
+
+    fn permission(&self, found: &Found<'_>, name: &str, authored: Option<Permission>) -> Result<Permission, Reason> {
+        let assigned = match found {
+            Found::Action { policy, .. } => policy.permission,
+            Found::Workflow(_) | Found::Op(_) => None,
+        };
+        let by_agent = authored.max(assigned).unwrap_or(Permission::Allow);
+        if by_agent == Permission::Deny {
+            return Err(Reason::DeniedByAgent(name.to_owned()));
+        }
+        let by_project = match found {
+            Found::Action { action, .. } => {
+                self.on_call.about(&ToolFacts { name, read_only: Some(action.read_only), ..ToolFacts::default() })
+            }
+            Found::Workflow(workflow) => {
+                self.on_call.about(&ToolFacts { name, also: std::slice::from_ref(&workflow.workflow), ..ToolFacts::default() })
+            }
+            Found::Op(op) => {
+                let also = ops::other_refs(op);
+                self.on_op.about(&ToolFacts { name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() })
+            }
+        };
+        match by_project {
+            Permission::Deny => Err(Reason::DeniedByProject(name.to_owned())),
+            word => Ok(word.max(by_agent)),
+        }
+    }
+
+    /// Every tool that may be used, and what may not with the reason. Configured tools come first, then apps by priority, those of equal
+    /// priority taking turns, so that a large one does not push the others out.
+    pub(super) fn list(&self) -> (Vec<Tool>, Vec<LeftOut>) {
+        let (mut groups, mut left_out) = (Vec::new(), Vec::new());
+        let mut named = HashSet::new();
+        let mut own = Vec::new();
+        for tool in &self.configured {
+            let Some(target) = tool.call_ref() else {
+                left_out.push(LeftOut { tool: tool.shown(), app: None, reason: tool.why_not() });
+                continue;
+            };
+            if named.insert(target.clone()) {
+                self.sort_in(target, tool.config.declared_name(), 0, &mut own, &mut left_out);
+            }
+        }
+        for (app, route) in &self.routes {
+            let priority = self.priority(app);
+            let route = match route {
+                Ok(route) => route,
+                Err(reason) => {
+                    left_out.push(LeftOut { tool: app.to_string(), app: Some(app.clone()), reason: reason.clone() });
+                    continue;
+                }
+            };
+            let mut tools = Vec::new();
+            for action in &route.integration.actions {
+                let target = CallRef::Gateway {
+                    provider: route.integration.provider.to_owned(),
+                    integration: route.integration.key.clone(),
+                    action: action.key.clone(),
+                    connection: route.connection.clone(),
+                };
+                if !named.contains(&target) {
+                    self.sort_in(target, None, priority, &mut tools, &mut left_out);
+                }
+            }
+            groups.push((priority, tools));
+        }
+        for (app, _) in self.seats.iter().filter(|(_, seat)| matches!(seat, Seat::Off)) {
+            left_out.push(LeftOut { tool: app.to_string(), app: Some(app.clone()), reason: Reason::SwitchedOff(app.clone()) });
+        }
+        own.extend(in_turn(groups));
+        (own, left_out)
+    }
+
+    fn sort_in(&self, target: CallRef, wished: Option<&str>, priority: i64, tools: &mut Vec<Tool>, left_out: &mut Vec<LeftOut>) {
+        match self.look(&target) {
+            Ok((found, permission)) => tools.push(tool(target, found, permission, priority, wished)),
+            Err(reason) => {
+                let app = match &target {
+                    CallRef::Gateway { integration, .. } => Some(AppName::of(integration)),
+                    _ => None,
+                };
+                left_out.push(LeftOut { tool: target.to_string(), app, reason });
+            }
+        }
+    }
+
+    fn priority(&self, app: &AppName) -> i64 {
+        match self.seats.get(app) {
+            Some(Seat::On(row)) => row.priority,
+            _ => 0,
+        }
+    }
+}
+
+impl Configured {
+    /// What a call is aimed at; nothing when it does not come to this server.
+    fn call_ref(&self) -> Option<CallRef> {
+        match &self.config {
+            ToolConfig::Platform(tool) => Some(canonical(CallRef::Reserved { op: tool.op.clone() })),
+            other => other.call_ref().ok().flatten(),
+        }
+    }
+
+    fn shown(&self) -> String {
+        match &self.config {
+            ToolConfig::Gateway(tool) => tool.reference(),
+            ToolConfig::Builtin(tool) => tool.name.clone(),
+            other => other.declared_name().unwrap_or_default().to_owned(),
+        }
+    }
+
+    fn why_not(&self) -> Reason {
+        match &self.config {
+            ToolConfig::Builtin(_) => Reason::RunsElsewhere("builtin"),
+            ToolConfig::Code(_) => Reason::RunsElsewhere("code"),
+            ToolConfig::Client(_) => Reason::RunsElsewhere("client"),
+            // A reference with a segment that no ref can hold.
+            _ => Reason::NotATool(self.shown()),
+        }
+    }
+}
+
+fn tool(call_ref: CallRef, found: Found<'_>, permission: Permission, priority: i64, wished: Option<&str>) -> Tool {
+    let (app, connection, read_only, destructive, shape) = match found {
+        Found::Action { app, route, action, .. } => {
+            (Some(app), Some(route.connection), Some(action.read_only), Some(action.destructive), Shape::Action(route.integration, action))
+        }
+        Found::Workflow(workflow) => {
+            let spec = &workflow.spec;
+            let shape = Shape::Described {
+                title: spec.name.clone(),
+                description: spec.description.clone(),
+                input_schema: spec.input_schema.clone(),
+            };
+            (None, None, None, None, shape)
+        }
+        Found::Op(op) => {
+            let shape = Shape::Described {
+                title: op.op.clone(),
+                description: op.description.clone(),
+                input_schema: ops::visible_schema(op),
+            };
+            (None, None, Some(op.read_only), None, shape)
+        }
+    };
+    let wished = wished.map(str::to_owned);
+    Tool { call_ref, name: String::new(), app, connection, read_only, destructive, permission, priority, shape, wished }
+}
+
+/// Groups in the order of their priority, the highest first; within one priority each gives one tool in turn.
+fn in_turn(mut groups: Vec<(i64, Vec<Tool>)>) -> Vec<Tool> {
+    groups.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
+    let mut ordered = Vec::with_capacity(groups.iter().map(|(_, tools)| tools.len()).sum());
+    for peers in groups.chunk_by_mut(|(left, _), (right, _)| left == right) {
+        let mut queues: Vec<_> = peers.iter_mut().map(|(_, tools)| std::mem::take(tools).into_iter()).collect();
+        loop {
+            let before = ordered.len();
+            ordered.extend(queues.iter_mut().filter_map(Iterator::next));
+            if ordered.len() == before {
+                break;
+            }
+        }
+    }
+    ordered
+}
