@@ -20,9 +20,12 @@ impl Agents {
     pub async fn call(&self, scope: Scope, agent: AgentRef, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
         let toolset = self.toolset(scope, agent).await?;
         let AgentCall { request, context } = call;
-        let Some(target) = toolset.target(&request.name) else {
-            // It says what is wrong with the name, and records the call.
-            return Ok(self.tools.call(scope, request).await?);
+        let target = match toolset.target(&request.name) {
+            Ok(target) => target,
+            Err(error) => {
+                self.tools.record_refusal(scope, &request.name, &error.to_string()).await;
+                return Err(CallError::from(error).into());
+            }
         };
         let name = target.to_string();
         let word = match toolset.decide(&target) {

@@ -10,7 +10,9 @@ use crate::assign::{Others, Step, steps};
 use crate::patch::{blank, described, difference, lay_over};
 use crate::store::history::Line;
 use crate::wanted::{Wanted, among, resolve};
-use crate::{Agent, AgentError, AgentPatch, AgentRef, AgentView, Agents, AppName, AppPolicy, AppStatus, Assignment, Change, NewAgent, store};
+use crate::{
+    Agent, AgentError, AgentPatch, AgentRef, AgentView, Agents, AppName, AppPolicy, AppStatus, Assignment, Change, NewAgent, store,
+};
 
 const MAX_BULK: usize = 100;
 
@@ -233,12 +235,7 @@ impl Agents {
 }
 
 /// Reads an agent with its rows, and keeps them still.
-async fn hold(
-    tx: &mut Tx,
-    scope: Scope,
-    agent: AgentRef,
-    precondition: &Precondition,
-) -> Result<(Agent, Vec<Assignment>), AgentError> {
+async fn hold(tx: &mut Tx, scope: Scope, agent: AgentRef, precondition: &Precondition) -> Result<(Agent, Vec<Assignment>), AgentError> {
     let held = store::agents::hold(tx, scope.project, agent).await?.ok_or(AgentError::NotFound)?;
     precondition.check(&held)?;
     let rows = store::assignments::all_held(tx, scope.project, held.id).await?;

@@ -103,6 +103,10 @@ fn project_app(apps: &Apps, app: &AppName) -> ProjectApp {
         status: apps.status(app),
         connection: connection.cloned(),
         since: connection.map(|row| row.updated_at).or_else(|| apps.added_at(app)),
-        collides_with: if others.contains(app) { others.iter().filter(same_id).map(|other| (*other).clone()).collect() } else { Vec::new() },
+        collides_with: if others.contains(app) {
+            others.iter().filter(same_id).map(|other| (*other).clone()).collect()
+        } else {
+            Vec::new()
+        },
     }
 }

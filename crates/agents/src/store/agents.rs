@@ -130,7 +130,8 @@ fn containing(text: &str) -> String {
 
 /// How many agents there are of each type and status.
 pub(crate) async fn counts(db: &Db, project: ProjectId) -> Result<Vec<(String, String, i64)>, StoreError> {
-    let sql = "select agent_type, status, count(*) as agents from agents where project_id = $1 and agent_type <> $2 group by agent_type, status";
+    let sql =
+        "select agent_type, status, count(*) as agents from agents where project_id = $1 and agent_type <> $2 group by agent_type, status";
     let rows = db.all(sql, args![project, EPHEMERAL]).await?;
     rows.iter().map(|row| Ok((row.get("agent_type")?, row.get("status")?, row.get("agents")?))).collect()
 }

@@ -161,6 +161,11 @@ impl Grants {
         }
     }
 
+    /// The names that the author gave to tools.
+    pub(super) fn wished(&self) -> impl Iterator<Item = (&str, CallRef)> {
+        self.configured.iter().filter_map(|tool| Some((tool.config.declared_name()?, tool.call_ref()?)))
+    }
+
     /// Every tool that may be used, and what may not with the reason. Configured tools come first, then apps by priority, those of equal
     /// priority taking turns, so that a large one does not push the others out.
     pub(super) fn list(&self) -> (Vec<Tool>, Vec<LeftOut>) {
@@ -270,11 +275,8 @@ fn tool(call_ref: CallRef, found: Found<'_>, permission: Permission, priority: i
             (None, None, None, None, shape)
         }
         Found::Op(op) => {
-            let shape = Shape::Described {
-                title: op.op.clone(),
-                description: op.description.clone(),
-                input_schema: ops::visible_schema(op),
-            };
+            let shape =
+                Shape::Described { title: op.op.clone(), description: op.description.clone(), input_schema: ops::visible_schema(op) };
             (None, None, Some(op.read_only), None, shape)
         }
     };

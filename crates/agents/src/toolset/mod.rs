@@ -9,8 +9,9 @@ mod tool;
 use std::collections::HashMap;
 
 use kernel::CallRef;
+use kernel::call_ref::CallRefError;
 use serde_json::Value;
-use tools::format::{Format, definition};
+use tools::format::{Format, definition, function_name};
 use tools::permission::Permission;
 
 use grants::{Configured, Grants};
@@ -33,7 +34,11 @@ pub struct Toolset {
 impl Toolset {
     pub(crate) fn of(grants: Grants) -> Self {
         let (mut tools, left_out) = grants.list();
-        let names = tool::give_names(&mut tools);
+        let mut names = tool::give_names(&mut tools);
+        // What is left out keeps its name, so that a call of it is told why.
+        for (name, target) in grants.wished() {
+            names.entry(function_name(name)).or_insert(target);
+        }
         Self { tools, left_out, grants, names }
     }
 
@@ -47,8 +52,8 @@ impl Toolset {
     }
 
     /// What a name means: one of the toolset's own names, or a call ref as it is.
-    pub fn target(&self, name: &str) -> Option<CallRef> {
-        self.names.get(name).cloned().or_else(|| name.parse().ok()).map(grants::canonical)
+    pub fn target(&self, name: &str) -> Result<CallRef, CallRefError> {
+        self.names.get(name).map_or_else(|| name.parse(), |target| Ok(target.clone())).map(grants::canonical)
     }
 
     /// The tool behind a ref, if the agent has it.

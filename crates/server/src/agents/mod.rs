@@ -35,9 +35,13 @@ mod tests {
 
     #[test]
     fn versions_are_read_from_if_match() {
-        for (header, versions) in
-            [(None, None), (Some("*"), None), (Some("\"3\""), Some(vec![3])), (Some("3, W/\"4\""), Some(vec![3, 4])), (Some("\"x\""), Some(vec![]))]
-        {
+        for (header, versions) in [
+            (None, None),
+            (Some("*"), None),
+            (Some("\"3\""), Some(vec![3])),
+            (Some("3, W/\"4\""), Some(vec![3, 4])),
+            (Some("\"x\""), Some(vec![])),
+        ] {
             let mut headers = HeaderMap::new();
             if let Some(header) = header {
                 headers.insert(IF_MATCH, header.parse().unwrap());

@@ -153,11 +153,7 @@ pub(crate) async fn list(
 #[utoipa::path(get, path = "/agents/{agent_id}", operation_id = "fetch_agent", tag = "Agents", security(("key" = ["view_agents"])),
     params(("agent_id" = String, Path, description = "Its number or its UUID")),
     responses((status = 200, body = AgentBody), (status = 404, description = "No such agent")))]
-pub(crate) async fn fetch(
-    Scoped(scope, _): Scoped<ViewAgents>,
-    State(app): State<App>,
-    PathOf(id): PathOf<String>,
-) -> ApiResult<Tagged> {
+pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewAgents>, State(app): State<App>, PathOf(id): PathOf<String>) -> ApiResult<Tagged> {
     Ok(app.agents.get(scope, agent_ref(&id)?).await?.into())
 }
 

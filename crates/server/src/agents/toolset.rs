@@ -128,10 +128,8 @@ pub(crate) async fn toolset(
     PathOf(id): PathOf<String>,
     OptionalPayload(body): OptionalPayload<ToolsetRequest>,
 ) -> ApiResult<Json<ToolsetAnswer>> {
-    let format: Option<Format> = body
-        .format
-        .map(|name| name.parse().map_err(|error: UnknownFormat| ApiError::unprocessable(error.to_string())))
-        .transpose()?;
+    let format: Option<Format> =
+        body.format.map(|name| name.parse().map_err(|error: UnknownFormat| ApiError::unprocessable(error.to_string()))).transpose()?;
     let toolset = app.agents.toolset(scope, agent_ref(&id)?).await?;
     let selection = toolset.select(body.prompt.as_deref(), body.limit);
     let tools: Vec<ToolBody> = selection.picked.iter().map(Into::into).collect();

@@ -1,7 +1,9 @@
 //! `toolyard bench`: figures that anyone can see for themselves. Each run starts a server of its own in a temporary directory.
 
+mod toolset;
 mod triggers;
 
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,6 +59,8 @@ pub(super) enum BenchCommand {
     },
     /// An agent's fifty tools resolved for a runner and for a model
     Resolve,
+    /// The twenty tools that fit a prompt, out of an agent's five hundred
+    Toolset,
     /// Events a second, the time from an event to its run, the clock over many schedules, and memory
     Triggers(triggers::TriggersArgs),
 }
@@ -66,6 +70,7 @@ pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Idle => idle().await,
         BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
         BenchCommand::Resolve => resolve().await,
+        BenchCommand::Toolset => toolset::run().await,
         BenchCommand::Triggers(args) => triggers::run(args).await,
     }
 }
@@ -87,13 +92,14 @@ impl Drop for Server {
 
 impl Server {
     async fn start() -> anyhow::Result<Self> {
-        Self::start_on(None).await
+        Self::start_on(None, |_| Ok(())).await
     }
 
-    /// The same on a database of the caller's.
-    async fn start_on(database: Option<&str>) -> anyhow::Result<Self> {
+    /// The same on a database of the caller's, with more integrations.
+    async fn start_on(database: Option<&str>, more: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<Self> {
         let dir = std::env::temp_dir().join(format!("toolyard-bench-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("integrations"))?;
+        more(&dir.join("integrations"))?;
         std::fs::write(dir.join("integrations/bench.yaml"), MANIFEST)?;
         let mut command = Command::new(std::env::current_exe()?);
         // Nothing of the caller's settings: a benchmark must not touch a database that is in use.
