@@ -143,12 +143,10 @@ fn find(name: &Value, apps: &Apps) -> Result<AppName, Rejected> {
         Value::Number(number) => {
             let id = number.as_i64().and_then(StableToolId::from_number);
             let unknown = || Rejected::new(name, "unknown_app", format!("No app has the id {number}."));
-            by_stable_id(id.ok_or_else(unknown)?, apps).map_err(|several| match several[..] {
-                [] => unknown(),
-                _ => {
-                    let names: Vec<&str> = several.iter().map(|app| app.as_str()).collect();
-                    Rejected::new(name, "ambiguous", format!("{} share this id; name the one you mean.", names.join(" and ")))
-                }
+            by_stable_id(id.ok_or_else(unknown)?, apps).map_err(|several| {
+                let names: Vec<&str> = several.iter().map(|app| app.as_str()).collect();
+                let message = format!("{} share this id; name the one you mean.", names.join(" and "));
+                if names.is_empty() { unknown() } else { Rejected::new(name, "ambiguous", message) }
             })
         }
         _ => Err(Rejected::new(name, "invalid", "Name an app by its stable id, its name or its catalog id.")),

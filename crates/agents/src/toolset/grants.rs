@@ -11,13 +11,6 @@ use tools::{ProjectWord, Referenced, Word};
 use super::tool::{LeftOut, Shape, Tool};
 use crate::{Agent, AppName, AppPolicy, Apps, Assignment, Reason, Route, Status, ToolMode};
 
-/// An app's place at the agent.
-#[derive(Clone, Debug)]
-pub(crate) enum Seat {
-    On(Assignment),
-    Off,
-}
-
 /// A tool config that the server can act on, as far as it was found.
 #[derive(Clone, Debug)]
 pub(crate) struct Configured {
@@ -30,7 +23,8 @@ pub(crate) struct Configured {
 #[derive(Debug)]
 pub(crate) struct Grants {
     agent: Agent,
-    seats: BTreeMap<AppName, Seat>,
+    /// Those that are switched off, too.
+    rows: BTreeMap<AppName, Assignment>,
     routes: BTreeMap<AppName, Result<Route, Reason>>,
     configured: Vec<Configured>,
     by_ref: HashMap<CallRef, usize>,
@@ -56,21 +50,16 @@ pub(super) fn canonical(target: CallRef) -> CallRef {
 
 impl Grants {
     pub(crate) fn new(agent: Agent, rows: Vec<Assignment>, apps: Apps, configured: Vec<Configured>, word: &ProjectWord) -> Self {
-        let seats: BTreeMap<AppName, Seat> =
-            rows.into_iter().map(|row| (row.app.clone(), if row.is_active { Seat::On(row) } else { Seat::Off })).collect();
-        let mut routes = BTreeMap::new();
-        for (app, seat) in &seats {
-            if let Seat::On(row) = seat {
-                routes.insert(app.clone(), apps.route(app, &row.policy));
-            }
-        }
+        let rows: BTreeMap<AppName, Assignment> = rows.into_iter().map(|row| (row.app.clone(), row)).collect();
+        let on = rows.iter().filter(|(_, row)| row.is_active);
+        let mut routes: BTreeMap<_, _> = on.map(|(app, row)| (app.clone(), apps.route(app, &row.policy))).collect();
         if agent.tool_mode == ToolMode::Inherit {
-            for app in apps.connected().filter(|app| !seats.contains_key(*app)) {
+            for app in apps.connected().filter(|app| !rows.contains_key(*app)) {
                 routes.insert(app.clone(), apps.route(app, &AppPolicy::default()));
             }
         }
         let by_ref = configured.iter().enumerate().filter_map(|(index, tool)| Some((tool.call_ref()?, index))).collect();
-        Self { agent, seats, routes, configured, by_ref, apps, on_call: word.on_call(), on_op: word.on_op() }
+        Self { agent, rows, routes, configured, by_ref, apps, on_call: word.on_call(), on_op: word.on_op() }
     }
 
     pub(super) fn agent(&self) -> &Agent {
@@ -108,9 +97,9 @@ impl Grants {
 
     fn action(&self, is_configured: bool, provider: &str, integration: &str, action: &str, connection: &str) -> Result<Found<'_>, Reason> {
         let app = AppName::of(integration);
-        let policy = match self.seats.get(&app) {
-            Some(Seat::Off) => return Err(Reason::SwitchedOff(app)),
-            Some(Seat::On(row)) => row.policy.clone(),
+        let policy = match self.rows.get(&app) {
+            Some(row) if !row.is_active => return Err(Reason::SwitchedOff(app)),
+            Some(row) => row.policy.clone(),
             None if is_configured || self.agent.tool_mode == ToolMode::Inherit => AppPolicy::default(),
             None => return Err(Reason::NotAssigned(app)),
         };
@@ -204,7 +193,7 @@ impl Grants {
             }
             groups.push((priority, tools));
         }
-        for (app, _) in self.seats.iter().filter(|(_, seat)| matches!(seat, Seat::Off)) {
+        for app in self.rows.values().filter(|row| !row.is_active).map(|row| &row.app) {
             left_out.push(LeftOut { tool: app.to_string(), app: Some(app.clone()), reason: Reason::SwitchedOff(app.clone()) });
         }
         own.extend(in_turn(groups));
@@ -225,10 +214,7 @@ impl Grants {
     }
 
     fn priority(&self, app: &AppName) -> i64 {
-        match self.seats.get(app) {
-            Some(Seat::On(row)) => row.priority,
-            _ => 0,
-        }
+        self.rows.get(app).map_or(0, |row| row.priority)
     }
 }
 
