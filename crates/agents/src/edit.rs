@@ -66,6 +66,7 @@ impl Agents {
             self.connect(scope, wanted).await?;
         }
         let mut tx = self.db.begin().await?;
+        store::take_turn(&mut tx, scope.project).await?;
         let mut made = Vec::with_capacity(ready.len());
         for (mut agent, wanted) in ready {
             agent.number = store::next_number(&mut tx, scope.project, "agent").await?;
@@ -236,6 +237,7 @@ impl Agents {
 
 /// Reads an agent with its rows, and keeps them still.
 async fn hold(tx: &mut Tx, scope: Scope, agent: AgentRef, precondition: &Precondition) -> Result<(Agent, Vec<Assignment>), AgentError> {
+    store::take_turn(tx, scope.project).await?;
     let held = store::agents::hold(tx, scope.project, agent).await?.ok_or(AgentError::NotFound)?;
     precondition.check(&held)?;
     let rows = store::assignments::all_held(tx, scope.project, held.id).await?;

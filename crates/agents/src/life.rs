@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::store::PageSize;
 use catalog::Integration;
 use kernel::{AgentId, Scope, Timestamp};
+use tools::permission::Permission;
 use uuid::Uuid;
 
 use crate::{Agent, AgentError, AgentRef, Agents, AppStatus, Apps, Assignment, HistoryPage, Reason, Status, store};
@@ -128,7 +129,14 @@ fn view(agent: Agent, rows: Vec<Assignment>, apps: &Apps) -> AgentView {
             Ok(route) => Some(route.integration.clone()),
             Err(_) => apps.integrations(&assignment.app).first().cloned(),
         };
-        AssignedApp { assignment, integration, status, unusable: route.err() }
+        let unusable = match route {
+            Err(reason) => Some(reason),
+            Ok(_) if assignment.policy.permission == Some(Permission::Deny) => Some(Reason::DeniedByAgent(assignment.app.to_string())),
+            Ok(_) if agent.status != Status::Active => Some(Reason::AgentNotActive(agent.status.name())),
+            Ok(_) => None,
+        };
+        AssignedApp { assignment, integration, status, unusable }
     };
-    AgentView { apps: rows.into_iter().map(app).collect(), agent }
+    let apps = rows.into_iter().map(app).collect();
+    AgentView { agent, apps }
 }

@@ -78,17 +78,17 @@ fn key(agent: AgentRef) -> [Arg<'static>; 2] {
     }
 }
 
+const FIND: &str = concat!("select ", columns!(), " from agents where project_id = $1 and (id = $2 or number = $3)");
+
 pub(crate) async fn find(db: &Db, project: ProjectId, agent: AgentRef) -> Result<Option<Agent>, StoreError> {
-    let sql = concat!("select ", columns!(), " from agents where project_id = $1 and (id = $2 or number = $3)");
     let [id, number] = key(agent);
-    db.optional(sql, [project.into(), id, number]).await?.as_ref().map(read).transpose()
+    db.optional(FIND, [project.into(), id, number]).await?.as_ref().map(read).transpose()
 }
 
-/// Reads an agent and keeps others from changing it until the transaction ends.
+/// The same within a transaction that has its turn, so that it stays as it is read.
 pub(crate) async fn hold(tx: &mut Tx, project: ProjectId, agent: AgentRef) -> Result<Option<Agent>, StoreError> {
-    let sql = concat!("update agents set version = version where project_id = $1 and (id = $2 or number = $3) returning ", columns!());
     let [id, number] = key(agent);
-    tx.optional(sql, [project.into(), id, number]).await?.as_ref().map(read).transpose()
+    tx.optional(FIND, [project.into(), id, number]).await?.as_ref().map(read).transpose()
 }
 
 fn list_args<'a>(project: ProjectId, filter: &'a AgentFilter, pattern: Option<&'a str>) -> [Arg<'a>; 8] {

@@ -64,7 +64,9 @@ pub(crate) async fn page(
         AgentRef::Number(number) => (None::<AgentId>, Some(number)),
     };
     let sql = "select id, version, change, app_name, before, after, actor, created_at from agent_history \
-               where project_id = $1 and (agent_id = $2 or agent_number = $3) and ($4 is null or id < $4) order by id desc limit $5";
+               where project_id = $1 and (agent_id = $2 or agent_number = $3) \
+               and ($4 is null or (version, id) < (select version, id from agent_history where project_id = $1 and id = $4)) \
+               order by version desc, id desc limit $5";
     let rows = db.all(sql, args![project, id, number, cursor, size.rows()]).await?;
     let mut entries: Vec<HistoryEntry> = rows.iter().map(read).collect::<Result<_, _>>()?;
     let cursor = size.cut(&mut entries, |entry| entry.id);

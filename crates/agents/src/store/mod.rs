@@ -8,6 +8,13 @@ pub(crate) mod history;
 use kernel::ProjectId;
 use store::{StoreError, Tx, args};
 
+/// Waits until nobody else changes agents of the project. Every transaction of this room begins with it, so no two can wait for each other.
+pub(crate) async fn take_turn(tx: &mut Tx, project: ProjectId) -> Result<(), StoreError> {
+    let sql = "insert into agent_numbers (project_id, kind, last) values ($1, 'agent', 0) \
+               on conflict (project_id, kind) do update set last = agent_numbers.last";
+    tx.execute(sql, args![project]).await.map(|_| ())
+}
+
 /// The next number of a kind; numbers are never given twice.
 pub(crate) async fn next_number(tx: &mut Tx, project: ProjectId, kind: &str) -> Result<i64, StoreError> {
     let sql = "insert into agent_numbers (project_id, kind, last) values ($1, $2, 1) \

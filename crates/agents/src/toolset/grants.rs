@@ -1,7 +1,9 @@
 //! The decision: what an agent was given, held against what is there. A function of values.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
+use catalog::Action;
 use kernel::CallRef;
 use tools::config::ToolConfig;
 use tools::ops::{self, Op};
@@ -27,15 +29,25 @@ pub(crate) struct Grants {
     rows: BTreeMap<AppName, Assignment>,
     routes: BTreeMap<AppName, Result<Route, Reason>>,
     configured: Vec<Configured>,
-    by_ref: HashMap<CallRef, usize>,
-    apps: Apps,
+    named: HashMap<CallRef, Named>,
     on_call: Word,
     on_op: Word,
 }
 
+/// What the configs say about one ref.
+#[derive(Debug)]
+struct Named {
+    /// The first config that names it.
+    index: usize,
+    /// The way to its action; nothing for workflows and ops.
+    route: Option<Result<Route, Reason>>,
+    /// The strictest word of all that name it.
+    permission: Option<Permission>,
+}
+
 /// What a ref leads to.
 enum Found<'a> {
-    Action { app: AppName, route: Route, action: std::sync::Arc<catalog::Action>, policy: AppPolicy },
+    Action { app: AppName, route: &'a Route, action: &'a Arc<Action>, permission: Option<Permission> },
     Workflow(&'a Referenced),
     Op(&'static Op),
 }
@@ -58,8 +70,17 @@ impl Grants {
                 routes.insert(app.clone(), apps.route(app, &AppPolicy::default()));
             }
         }
-        let by_ref = configured.iter().enumerate().filter_map(|(index, tool)| Some((tool.call_ref()?, index))).collect();
-        Self { agent, rows, routes, configured, by_ref, apps, on_call: word.on_call(), on_op: word.on_op() }
+        let mut named: HashMap<CallRef, Named> = HashMap::new();
+        for (index, tool) in configured.iter().enumerate() {
+            let Some(target) = tool.call_ref() else { continue };
+            let route = match &target {
+                CallRef::Gateway { provider, integration, connection, .. } => Some(apps.through(provider, integration, connection)),
+                _ => None,
+            };
+            let entry = named.entry(target).or_insert(Named { index, route, permission: None });
+            entry.permission = entry.permission.max(tool.config.hints().permission);
+        }
+        Self { agent, rows, routes, configured, named, on_call: word.on_call(), on_op: word.on_op() }
     }
 
     pub(super) fn agent(&self) -> &Agent {
@@ -75,57 +96,60 @@ impl Grants {
         if self.agent.status != Status::Active {
             return Err(Reason::AgentNotActive(self.agent.status.name()));
         }
-        let configured = self.by_ref.get(target).map(|index| &self.configured[*index]);
+        let named = self.named.get(target);
         let name = target.to_string();
+        let unnamed = || Reason::NotATool(name.clone());
         let found = match target {
             CallRef::Gateway { provider, integration, action, connection } => {
-                self.action(configured.is_some(), provider, integration, action, connection)?
+                self.action(named, provider, integration, action, connection)?
             }
             CallRef::Variant { .. } | CallRef::Environment { .. } => {
-                let workflow = configured.and_then(|tool| tool.workflow.as_ref()).ok_or_else(|| Reason::NotATool(name.clone()))?;
+                let workflow = named.and_then(|named| self.configured[named.index].workflow.as_ref()).ok_or_else(unnamed)?;
                 Found::Workflow(workflow.as_ref().map_err(Clone::clone)?)
             }
             CallRef::Reserved { op } => {
-                configured.ok_or_else(|| Reason::NotATool(name.clone()))?;
+                named.ok_or_else(unnamed)?;
                 Found::Op(ops::lookup(op).map_err(|error| Reason::UnknownOp(error.to_string()))?)
             }
         };
-        let authored = configured.and_then(|tool| tool.config.hints().permission);
-        let permission = self.permission(&found, &name, authored)?;
+        let permission = self.permission(&found, &name, named.and_then(|named| named.permission))?;
         Ok((found, permission))
     }
 
-    fn action(&self, is_configured: bool, provider: &str, integration: &str, action: &str, connection: &str) -> Result<Found<'_>, Reason> {
+    fn action<'a>(
+        &'a self,
+        named: Option<&'a Named>,
+        provider: &str,
+        integration: &str,
+        action: &str,
+        connection: &str,
+    ) -> Result<Found<'a>, Reason> {
         let app = AppName::of(integration);
         let policy = match self.rows.get(&app) {
             Some(row) if !row.is_active => return Err(Reason::SwitchedOff(app)),
-            Some(row) => row.policy.clone(),
-            None if is_configured || self.agent.tool_mode == ToolMode::Inherit => AppPolicy::default(),
+            Some(row) => Some(&row.policy),
+            None if named.is_some() || self.agent.tool_mode == ToolMode::Inherit => None,
             None => return Err(Reason::NotAssigned(app)),
         };
         // A config names its connection itself; an app is used through one.
-        let route = if is_configured {
-            self.apps.through(provider, integration, connection)?
-        } else {
-            let route = self.routes.get(&app).cloned().unwrap_or_else(|| Err(Reason::NotConnected(app.clone())))?;
-            let is_this = route.integration.provider == provider && route.integration.key == integration && route.connection == connection;
-            if !is_this {
-                return Err(Reason::OtherConnection { app, used: route.connection });
-            }
-            route
-        };
-        let Some(found) = route.integration.action(action).cloned() else {
+        let own = named.and_then(|named| named.route.as_ref());
+        let route = own.or_else(|| self.routes.get(&app)).ok_or_else(|| Reason::NotConnected(app.clone()))?;
+        let route = route.as_ref().map_err(Clone::clone)?;
+        if route.integration.provider != provider || route.integration.key != integration || route.connection != connection {
+            return Err(Reason::OtherConnection { app, used: route.connection.clone() });
+        }
+        let Some(found) = route.integration.action(action) else {
             return Err(Reason::UnknownAction { app, action: action.to_owned() });
         };
-        match policy.refuses(&app, &found) {
+        match policy.and_then(|policy| policy.refuses(&app, found)) {
             Some(reason) => Err(reason),
-            None => Ok(Found::Action { app, route, action: found, policy }),
+            None => Ok(Found::Action { app, route, action: found, permission: policy.and_then(|policy| policy.permission) }),
         }
     }
 
     fn permission(&self, found: &Found<'_>, name: &str, authored: Option<Permission>) -> Result<Permission, Reason> {
         let assigned = match found {
-            Found::Action { policy, .. } => policy.permission,
+            Found::Action { permission, .. } => *permission,
             Found::Workflow(_) | Found::Op(_) => None,
         };
         let by_agent = authored.max(assigned).unwrap_or(Permission::Allow);
@@ -249,7 +273,8 @@ impl Configured {
 fn tool(call_ref: CallRef, found: Found<'_>, permission: Permission, priority: i64, wished: Option<&str>) -> Tool {
     let (app, connection, read_only, destructive, shape) = match found {
         Found::Action { app, route, action, .. } => {
-            (Some(app), Some(route.connection), Some(action.read_only), Some(action.destructive), Shape::Action(route.integration, action))
+            let shape = Shape::Action(route.integration.clone(), action.clone());
+            (Some(app), Some(route.connection.clone()), Some(action.read_only), Some(action.destructive), shape)
         }
         Found::Workflow(workflow) => {
             let spec = &workflow.spec;

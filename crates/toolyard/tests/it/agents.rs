@@ -387,7 +387,13 @@ on_both! {
         let calls = test.get("/tools/calls?limit=100").await.expect(200);
         let refused = calls["calls"].as_array().unwrap().iter().filter(|call| call["message"].as_str().is_some_and(|text| text.contains("not assigned"))).count();
         assert_eq!(refused, 1, "{calls}");
-        put(test, "/agents/1", json!({"status": "inactive"}), None).await.expect(200);
+        // Of two names of one op the stricter word holds for both.
+        let op = |op: &str, permission: &str| json!({"type": "platform", "op": op, "permission": permission});
+        put(test, "/agents/1", json!({"tool_configs": [op("find_capabilities", "allow"), op("discover_tools", "deny")]}), None).await.expect(200);
+        assert_eq!(call(test, "1", "find_capabilities", json!({})).await.expect(403)["detail"]["reason"], "denied_by_agent");
+        let denied = put(test, "/agents/1", json!({"tool_ids": [{"id": "fake", "config": {"permission": "deny"}}]}), None).await.expect(200);
+        assert_eq!(tools(&denied), [("FAKE".to_owned(), false, Some("denied_by_agent".to_owned()))]);
+        put(test, "/agents/1", json!({"status": "inactive", "tool_configs": configs}), None).await.expect(200);
         assert_eq!(call(test, "1", "tell", json!({})).await.expect(403)["detail"]["reason"], "agent_not_active");
         assert_eq!(toolset(test, "1", json!({})).await["count"], 0);
     }
