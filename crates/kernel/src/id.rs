@@ -37,6 +37,7 @@ kinds! {
     Schedule => ScheduleId,
     Event => EventId,
     Delivery => DeliveryId,
+    Agent => AgentId,
 }
 
 impl<T> Id<T> {

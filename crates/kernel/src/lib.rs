@@ -17,7 +17,7 @@ pub mod time;
 pub use access::{Permission, PermissionSet, Role, Scope};
 pub use call_ref::CallRef;
 pub use id::{
-    AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, Id, KeyId, ProjectId, RevisionId, RunId, ScheduleId,
+    AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, Id, KeyId, ProjectId, RevisionId, RunId, ScheduleId,
     SubscriptionId, UseCaseId, UserId, VariantId,
 };
 pub use slug::Slug;

@@ -2,6 +2,7 @@
 //! queries; it must never reach a provider or a table itself.
 
 pub mod admin;
+pub mod agents;
 pub mod catalog;
 pub mod connections;
 pub mod edge;
@@ -17,6 +18,7 @@ pub mod workflows;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::agents::Agents;
 use ::catalog::Catalog;
 use ::connections::{Connections, Consumer};
 use ::tools::Tools;
@@ -42,6 +44,7 @@ pub struct Parts {
     pub workflows: Workflows,
     pub tools: Tools,
     pub triggers: Triggers,
+    pub agents: Agents,
     /// Everyone who uses connections.
     pub consumers: Vec<Arc<dyn Consumer>>,
     pub operator_key: KeyHash,

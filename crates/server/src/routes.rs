@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::edge::{mount, watch};
-use crate::{App, admin, environments, operations, pages, tools, triggers, workflows};
+use crate::{App, admin, agents, environments, operations, pages, tools, triggers, workflows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -80,6 +80,25 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::approvals::policy, tools::approvals::set_policy))
         .routes(routes!(tools::call::call))
         .routes(routes!(tools::calls::list))
+        .routes(routes!(tools::market::connected))
+        .routes(routes!(tools::market::workspace))
+        .routes(routes!(tools::market::marketplace))
+        .routes(routes!(tools::market::stats))
+        .routes(routes!(tools::market::add))
+        .routes(routes!(tools::market::remove))
+        .routes(routes!(tools::market::app_actions))
+        .routes(routes!(tools::market::app_triggers))
+        .routes(routes!(agents::rows::types))
+        .routes(routes!(agents::rows::stats))
+        .routes(routes!(agents::rows::create_all))
+        .routes(routes!(agents::rows::create, agents::rows::list))
+        .routes(routes!(agents::rows::fetch, agents::rows::edit, agents::rows::delete))
+        .routes(routes!(agents::rows::status))
+        .routes(routes!(agents::tools::add))
+        .routes(routes!(agents::tools::remove))
+        .routes(routes!(agents::tools::history))
+        .routes(routes!(agents::toolset::toolset))
+        .routes(routes!(agents::toolset::call))
         .routes(routes!(triggers::catalog::providers))
         .routes(routes!(triggers::catalog::provider))
         .routes(routes!(triggers::catalog::integrations))

@@ -136,6 +136,11 @@ impl Tools {
         self.tasks.spawn(work.in_current_span()).await.unwrap_or_else(|error| Err(CallError::Interrupted(error.to_string())))
     }
 
+    /// Records a call that was refused before it came here.
+    pub async fn record_refusal(&self, scope: Scope, name: &str, why: &str) {
+        self.recording(scope, name).finish(&Err(CallError::Denied(why.to_owned())), None).await;
+    }
+
     async fn recorded(&self, scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<CallReply, CallError> {
         let recording = self.recording(scope, &request.name);
         let mut traces = Traces::default();
@@ -302,7 +307,7 @@ pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request:
 }
 
 /// The name of a workflow in rules, however it is called.
-fn workflow_name(found: &Retrieved) -> String {
+pub(crate) fn workflow_name(found: &Retrieved) -> String {
     CallRef::Variant { slug: found.artifact.slug.clone(), version: None }.to_string()
 }
 
@@ -318,7 +323,7 @@ fn runs_a_workflow(target: &CallRef) -> bool {
 }
 
 /// Arguments are an object, or a string that holds one. Nothing else runs.
-fn read_arguments(arguments: Value) -> Result<Map<String, Value>, CallError> {
+pub fn read_arguments(arguments: Value) -> Result<Map<String, Value>, CallError> {
     if depth_exceeds(&arguments, MAX_DEPTH) {
         return Err(CallError::Arguments(format!("Invalid arguments: they are nested more than {MAX_DEPTH} deep.")));
     }

@@ -31,13 +31,14 @@ use workflows::Workflows;
 
 pub use approvals::{Approval, ApprovalFilter, ApprovalPage, ApprovalStatus};
 pub use audit::{Audit, CallFilter, CallPage, CallRecord, Outcome};
-pub use call::{CallReply, CallRequest};
+pub use call::{CallReply, CallRequest, read_arguments};
 pub use discover::{Discover, Discovered};
 pub use error::CallError;
 pub use platform::{OpRequest, OwnRoutes};
+pub use policy::{ProjectWord, Word};
 pub use port::{Invocation, RunError, Runner, ToolResult};
 pub use resolve::{Definitions, ResolveError, Resolved, ResolvedTool};
-pub use specs::{SpecSet, ToolCallback, ToolSpec};
+pub use specs::{Referenced, SpecSet, ToolCallback, ToolSpec};
 
 /// The tools of a deployment.
 #[derive(Clone, Debug)]

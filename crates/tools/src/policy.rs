@@ -44,7 +44,38 @@ pub(crate) enum Unsaid {
     AskBeforeWrites,
 }
 
+/// What a project says about tools, whatever they are called with. Rules that look at arguments are silent here.
+#[derive(Clone, Debug)]
+pub struct ProjectWord(Arc<Value>);
+
+impl ProjectWord {
+    /// On a call at `/tools/call`.
+    pub fn on_call(&self) -> Word {
+        Word(plan(&self.0, Unsaid::Run))
+    }
+
+    /// On a platform op.
+    pub fn on_op(&self) -> Word {
+        Word(plan(&self.0, Unsaid::AskBeforeWrites))
+    }
+}
+
+/// The project's word on one kind of call.
+#[derive(Clone, Debug)]
+pub struct Word(Plan);
+
+impl Word {
+    pub fn about(&self, tool: &ToolFacts<'_>) -> Permission {
+        if self.0.is_silent() { self.0.unsaid(tool) } else { decide(&self.0, tool, &Value::Null) }
+    }
+}
+
 impl Tools {
+    /// What the project says about tools in general.
+    pub async fn word(&self, project: ProjectId) -> Result<ProjectWord, StoreError> {
+        self.policy(project).await.map(ProjectWord)
+    }
+
     /// The project's policy: `{default?, rules}`.
     pub async fn policy(&self, project: ProjectId) -> Result<Arc<Value>, StoreError> {
         if let Some(policy) = self.policies.recent(project) {

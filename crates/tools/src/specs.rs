@@ -46,6 +46,13 @@ pub enum Work {
     Client,
 }
 
+/// A workflow as a tool, and its name in rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Referenced {
+    pub spec: ToolSpec,
+    pub workflow: String,
+}
+
 /// How the server is reached.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -163,7 +170,7 @@ impl Tools {
         let gateways = self.gateway_specs(scope, &gateways).await?;
         let mut referenced = Vec::with_capacity(references.len());
         for tool in references {
-            referenced.push(self.reference_spec(scope, tool).await?);
+            referenced.push(self.reference(scope, tool).await?.spec);
         }
         let reached =
             |specs: Vec<ToolSpec>| SpecSet { callback: (!specs.is_empty()).then(|| callback.clone()), specs, warnings: Vec::new() };
@@ -182,7 +189,7 @@ impl Tools {
     }
 
     /// The schema is the author's, or else the workflow's own, so that it cannot drift.
-    async fn reference_spec(&self, scope: Scope, tool: &ReferenceTool) -> Result<ToolSpec, ResolveError> {
+    pub async fn reference(&self, scope: Scope, tool: &ReferenceTool) -> Result<Referenced, CallError> {
         let call_ref = tool.call_ref();
         let references = match &call_ref {
             CallRef::Environment { environment, slug } => References::deployed(environment, slug),
@@ -190,11 +197,13 @@ impl Tools {
         };
         let found = self.workflows.retrieve(scope, &references, None).await;
         let found = found.map_err(|error| CallError::of_workflow(&call_ref, error))?;
+        let workflow = crate::call::workflow_name(&found);
         let name = tool.name.clone().unwrap_or_else(|| tool.slug.to_string());
         let authored = Value::Object(tool.input_schema.clone());
         let input_schema = if is_empty(&authored) { found.input_schema().cloned().unwrap_or(authored) } else { authored };
         let description = tool.description.clone().or(found.artifact.description).unwrap_or_else(|| name.clone());
-        Ok(spec(name, description, input_schema, &tool.hints, Work::Callback(Callback::by_ref(call_ref.to_string()))))
+        let work = Work::Callback(Callback::by_ref(call_ref.to_string()));
+        Ok(Referenced { spec: spec(name, description, input_schema, &tool.hints, work), workflow })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::Accounts;
+use agents::Agents;
 use anyhow::Context;
 use catalog::{Catalog, Source};
 use connections::{Connections, Connector};
@@ -40,6 +41,7 @@ pub struct Yard {
     pub workflows: Workflows,
     pub tools: Tools,
     pub triggers: Triggers,
+    pub agents: Agents,
     pub operator_key: PlainKey,
     /// The first project's key, when this start made it.
     pub first_key: Option<PlainKey>,
@@ -95,11 +97,18 @@ impl Yard {
             composio_secret: config.composio_webhook_secret.clone(),
             settings: config.triggers,
         });
+        let agents = Agents::new(agents::Parts {
+            db: db.clone(),
+            clock,
+            catalog: catalog.clone(),
+            connections: connections.clone(),
+            tools: tools.clone(),
+        });
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
         }
-        Ok(Self { config, db, vault, accounts, catalog, connections, workflows, tools, triggers, operator_key, first_key })
+        Ok(Self { config, db, vault, accounts, catalog, connections, workflows, tools, triggers, agents, operator_key, first_key })
     }
 
     /// The edge over this yard.
@@ -112,7 +121,8 @@ impl Yard {
             workflows: self.workflows.clone(),
             tools: self.tools.clone(),
             triggers: self.triggers.clone(),
-            consumers: vec![Arc::new(self.tools.clone()), Arc::new(self.triggers.clone())],
+            agents: self.agents.clone(),
+            consumers: vec![Arc::new(self.tools.clone()), Arc::new(self.triggers.clone()), Arc::new(self.agents.clone())],
             operator_key: self.operator_key.hash(),
             metrics: server::operations::Metrics::default(),
             options: Options {

@@ -35,7 +35,20 @@ macro_rules! permissions {
     )*};
 }
 
-permissions!(ViewTools, RunTools, EditTools, ViewTriggers, RunTriggers, EditTriggers, ViewWorkflows, RunWorkflows, EditWorkflows);
+permissions!(
+    ViewTools,
+    RunTools,
+    EditTools,
+    ViewTriggers,
+    RunTriggers,
+    EditTriggers,
+    ViewWorkflows,
+    RunWorkflows,
+    EditWorkflows,
+    ViewAgents,
+    RunAgents,
+    EditAgents
+);
 
 impl<P: Requires> FromRequestParts<App> for Scoped<P> {
     type Rejection = ApiError;

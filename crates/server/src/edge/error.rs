@@ -189,6 +189,34 @@ impl From<tools::CallError> for ApiError {
     }
 }
 
+impl From<agents::AgentError> for ApiError {
+    fn from(error: agents::AgentError) -> Self {
+        use agents::AgentError as E;
+        let text = error.to_string();
+        match error {
+            E::NotFound | E::UnknownApp(_) | E::NotAssigned(_) | E::Skills(_) => Self::not_found(text),
+            E::NameTaken(name) => Self::conflict(text, json!({"name": name})),
+            E::Invalid(_) => Self::unprocessable(text),
+            E::Rejected(rejected) => {
+                let rejected: Vec<Value> = rejected
+                    .into_iter()
+                    .map(|problem| json!({"id": problem.tool, "reason": problem.code, "message": problem.message}))
+                    .collect();
+                Self::unprocessable(json!({"message": text, "rejected": rejected}))
+            }
+            E::Stale(version) => Self::new(StatusCode::PRECONDITION_FAILED, json!({"message": text, "version": version})),
+            E::Refused(reason) => {
+                let status = if reason.is_unknown() { StatusCode::NOT_FOUND } else { StatusCode::FORBIDDEN };
+                Self::new(status, json!({"message": text, "reason": reason.code()}))
+            }
+            E::Call(error) => error.into(),
+            E::Catalog(error) => error.into(),
+            E::Connection(error) => error.into(),
+            E::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<triggers::TriggerError> for ApiError {
     fn from(error: triggers::TriggerError) -> Self {
         use triggers::TriggerError as E;

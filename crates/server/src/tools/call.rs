@@ -126,21 +126,27 @@ pub(crate) async fn call(
     headers: HeaderMap,
     Payload(body): Payload<CallTool>,
 ) -> ApiResult<CallOutcome> {
-    if body.data.kind.as_deref().is_some_and(|kind| kind != "function") {
+    let (request, tool_call_id) = request(&app, &headers, body.data)?;
+    let reply = app.tools.call(scope, request).await;
+    CallOutcome::of(reply, |reply| answer(reply, tool_call_id))
+}
+
+/// The call as the domain takes it, and the id under which the caller knows it.
+pub(crate) fn request(app: &App, headers: &HeaderMap, data: CallData) -> ApiResult<(CallRequest, String)> {
+    if data.kind.as_deref().is_some_and(|kind| kind != "function") {
         return Err(ApiError::invalid("literal_error", vec![json!("body"), json!("data"), json!("type")], "Input should be 'function'"));
     }
     let request = CallRequest {
-        name: body.data.function.name,
-        arguments: body.data.function.arguments,
-        idempotency_key: idempotency_key(&headers)?,
-        permission: read_permission(body.data.permission.as_deref())?,
+        name: data.function.name,
+        arguments: data.function.arguments,
+        idempotency_key: idempotency_key(headers)?,
+        permission: read_permission(data.permission.as_deref())?,
         depth: 0,
-        in_test: is_test(&headers),
+        in_test: is_test(headers),
         resumes: false,
         limit: Some(app.options.run_limit()),
     };
-    let reply = app.tools.call(scope, request).await;
-    CallOutcome::of(reply, |reply| answer(reply, body.data.id))
+    Ok((request, data.id))
 }
 
 /// The key under which a repeated request returns the first result.

@@ -1,4 +1,4 @@
-//! `/tools`: the catalog, connections, OAuth apps, calls and who may make them.
+//! `/tools`: the catalog, apps, connections, OAuth apps, calls and who may make them.
 
 pub mod approvals;
 pub mod call;
@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod connections;
 pub mod discover;
 pub mod learned;
+pub mod market;
 pub mod oauth_apps;
 pub mod ops;
 pub mod resolve;

@@ -29,9 +29,9 @@ const MAX_ANSWER: usize = 4 << 20;
 pub struct Inside(pub(crate) Router);
 
 /// Our own routes with the caller's key: an op can do no more than the caller could.
-struct Own<'a> {
-    router: Router,
-    headers: &'a HeaderMap,
+pub(crate) struct Own<'a> {
+    pub(crate) router: Router,
+    pub(crate) headers: &'a HeaderMap,
 }
 
 impl OwnRoutes for Own<'_> {

@@ -1,9 +1,10 @@
 //! `toolyard bench`: figures that anyone can see for themselves. Each run but `retrieval` starts a server of its own in a temporary directory.
 
 mod retrieval;
+mod toolset;
 mod triggers;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,6 +72,8 @@ pub(super) enum BenchCommand {
         #[arg(long, value_name = "COUNT")]
         tools: Option<usize>,
     },
+    /// The twenty tools that fit a prompt, out of an agent's five hundred
+    Toolset,
     /// Events a second, the time from an event to its run, the clock over many schedules, and memory
     Triggers(triggers::TriggersArgs),
 }
@@ -81,6 +84,7 @@ pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
         BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
         BenchCommand::Resolve => resolve().await,
         BenchCommand::Retrieval { data, words_only, tools } => retrieval::run(&data, words_only, tools),
+        BenchCommand::Toolset => toolset::run().await,
         BenchCommand::Triggers(args) => triggers::run(args).await,
     }
 }
@@ -102,13 +106,14 @@ impl Drop for Server {
 
 impl Server {
     async fn start() -> anyhow::Result<Self> {
-        Self::start_on(None).await
+        Self::start_on(None, |_| Ok(())).await
     }
 
-    /// The same on a database of the caller's.
-    async fn start_on(database: Option<&str>) -> anyhow::Result<Self> {
+    /// The same on a database of the caller's, with more integrations.
+    async fn start_on(database: Option<&str>, more: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<Self> {
         let dir = std::env::temp_dir().join(format!("toolyard-bench-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("integrations"))?;
+        more(&dir.join("integrations"))?;
         std::fs::write(dir.join("integrations/bench.yaml"), MANIFEST)?;
         let mut command = Command::new(std::env::current_exe()?);
         // Nothing of the caller's settings: a benchmark must not touch a database that is in use.

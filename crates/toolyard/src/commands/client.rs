@@ -155,6 +155,10 @@ fn detail(reply: &Value) -> Option<String> {
         return Some(format!("{}: {}", place.join("."), first["msg"].as_str().unwrap_or_default()));
     }
     let message = detail["message"].as_str()?;
+    let rejected: Vec<&str> = detail["rejected"].as_array().into_iter().flatten().filter_map(|one| one["message"].as_str()).collect();
+    if !rejected.is_empty() {
+        return Some(format!("{message} {}", rejected.join(" ")));
+    }
     let conflict = detail["conflict"].as_object().into_iter().flatten();
     let names: Vec<String> = conflict.filter_map(|(name, value)| Some(format!("{name} {}", value.as_str()?))).collect();
     let message = if names.is_empty() { message.to_owned() } else { format!("{message} ({})", names.join(", ")) };

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod admin;
+mod agent;
 mod approval;
 mod bench;
 mod call;
@@ -67,6 +68,8 @@ enum Command {
     Workflow(workflow::WorkflowArgs),
     /// Start workflows by events and clocks, and see what became of them
     Trigger(Box<trigger::TriggerArgs>),
+    /// List and make agents, assign apps to them, see which tools they may use
+    Agent(Box<agent::AgentArgs>),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -133,6 +136,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Ops(args) => return Ok(code(ops::run(config, args).await?)),
         Command::Workflow(args) => workflow::run(config, args).await?,
         Command::Trigger(args) => trigger::run(config, *args).await?,
+        Command::Agent(args) => agent::run(config, *args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,

@@ -354,6 +354,42 @@ async fn workflows_and_ops_are_called_from_the_shell() {
 }
 
 #[tokio::test]
+async fn agents_get_their_tools_from_the_shell() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    let yard = |args: &[&str]| {
+        let mut command = program(dir.path());
+        command.arg("agent").args(args).env("TOOLYARD_URL", &server.url);
+        run(command)
+    };
+    let (code, out, err) = yard(&["create", "News reader", "--type", "research", "--app", "hacker-news"]).await;
+    assert!(code == 0 && out.contains("1 News reader (research), active, version 1") && out.contains("HACKER-NEWS"), "{out}{err}");
+    let (code, _, err) = yard(&["create", "x", "--app", "github"]).await;
+    assert!(code == 1 && err.contains("Nothing was changed: 1 of the tools cannot be assigned. GITHUB is not connected."), "{err}");
+    assert_eq!(yard(&[]).await.1, "1\tNews reader\tresearch\tactive\texplicit\tHACKER-NEWS\n");
+    let settings =
+        ["--priority", "-3", "--allow", "SEARCH", "--permission", "ask", "--access", "read_only", "--connection", "hacker-news-main"];
+    let (code, out, err) = yard(&[&["assign", "News reader", "hacker-news"][..], &settings].concat()).await;
+    assert!(code == 0 && out.contains("\t-3\tyes\t{\"access\":\"read_only\",\"allow\":[\"SEARCH\"]"), "{out}{err}");
+    let (_, out, err) = yard(&["toolset", "1", "--prompt", "search stories", "--limit", "2", "--excluded"]).await;
+    assert!(
+        out.starts_with("tools.native.hacker-news.SEARCH.hacker-news-main\task\t") && err.contains("that the assignment allows"),
+        "{out}{err}"
+    );
+    let (_, out, _) = yard(&["toolset", "1", "--format", "mcp"]).await;
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()[0]["name"], "tools__native__hacker-news__SEARCH__hacker-news-main");
+    let stable = yard(&["show", "1", "--json"]).await.1;
+    let stable = serde_json::from_str::<Value>(&stable).unwrap()["tools"][0]["stable_id"].to_string();
+    assert_eq!(yard(&["unassign", "1", &stable]).await.0, 0);
+    assert_eq!(yard(&["assign", "1", &stable]).await.0, 0);
+    let (_, out, _) = yard(&["history", "News reader"]).await;
+    let changes: Vec<&str> = out.lines().map(|line| line.split('\t').nth(2).unwrap()).collect();
+    assert_eq!(changes, ["reassigned", "unassigned", "adjusted", "assigned", "created"]);
+    assert!(yard(&["show", "nobody"]).await.2.contains("there is no agent `nobody`"));
+    assert!(yard(&["delete", "1"]).await.1.contains("is deleted"));
+}
+
+#[tokio::test]
 async fn triggers_are_made_and_watched_from_the_shell() {
     let dir = TempDir::new().unwrap();
     let fake = Fake::start().await;

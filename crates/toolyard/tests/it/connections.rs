@@ -113,9 +113,9 @@ on_both! {
     async fn usage_counts_real_consumers(test: &Test) {
         let fake = Fake::start().await;
         let id = test.connect_fake(&fake, "main").await["id"].as_str().unwrap().to_owned();
-        assert_eq!(test.get(&format!("/tools/connections/{id}/usage")).await.expect(200)["usage"], json!({"tools": 0, "triggers": 0}));
+        assert_eq!(test.get(&format!("/tools/connections/{id}/usage")).await.expect(200)["usage"], json!({"agents": 0, "tools": 0, "triggers": 0}));
         test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": "x"})).await.expect(200);
-        assert_eq!(test.get(&format!("/tools/connections/{id}/usage")).await.expect(200)["usage"], json!({"tools": 1, "triggers": 0}));
+        assert_eq!(test.get(&format!("/tools/connections/{id}/usage")).await.expect(200)["usage"], json!({"agents": 0, "tools": 1, "triggers": 0}));
     }
 
     async fn client_credentials_are_exchanged_and_renewed(test: &Test) {

@@ -6,6 +6,7 @@
 mod support;
 
 mod admin;
+mod agents;
 mod approvals;
 mod binary;
 mod calls;

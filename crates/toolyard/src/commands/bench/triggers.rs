@@ -50,7 +50,7 @@ pub(crate) struct TriggersArgs {
 }
 
 pub(super) async fn run(args: TriggersArgs) -> anyhow::Result<()> {
-    let server = Server::start_on(args.on.as_deref()).await?;
+    let server = Server::start_on(args.on.as_deref(), |_| Ok(())).await?;
     let settings = Settings { data_dir: Some(server.dir.join("data")), database_url: args.on.clone(), ..Settings::default() };
     let config = Config::settle(settings, Settings::default())?;
     let db = Db::open(&config.database_url).await?;

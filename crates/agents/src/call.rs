@@ -1,0 +1,66 @@
+//! Calling a tool as an agent: the toolset decides, then the call takes the walk of every other call.
+
+use kernel::{CallRef, Scope};
+use serde_json::{Map, Value};
+use tools::permission::Permission;
+use tools::{CallError, CallReply, CallRequest, OpRequest, OwnRoutes};
+
+use crate::{AgentError, AgentRef, Agents};
+
+/// A call that an agent makes.
+#[derive(Clone, Debug, Default)]
+pub struct AgentCall {
+    pub request: CallRequest,
+    /// What the run decides for platform ops: `workflow`, `session` and so on.
+    pub context: Map<String, Value>,
+}
+
+impl Agents {
+    /// Calls a tool by its ref or by its name in the toolset. What the toolset leaves out does not run, and is recorded as refused.
+    pub async fn call(&self, scope: Scope, agent: AgentRef, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
+        let toolset = self.toolset(scope, agent).await?;
+        let AgentCall { request, context } = call;
+        let target = match toolset.target(&request.name) {
+            Ok(target) => target,
+            Err(error) => {
+                self.tools.record_refusal(scope, &request.name, &error.to_string()).await;
+                return Err(CallError::from(error).into());
+            }
+        };
+        let name = target.to_string();
+        let word = match toolset.decide(&target) {
+            Ok(word) => word,
+            Err(reason) => {
+                self.tools.record_refusal(scope, &name, &reason.to_string()).await;
+                return Err(AgentError::Refused(reason));
+            }
+        };
+        let permission = request.permission.max(Some(word)).filter(|word| *word != Permission::Allow);
+        match target {
+            CallRef::Reserved { op } => self.call_op(scope, op, CallRequest { permission, ..request }, context, routes).await,
+            _ => Ok(self.tools.call(scope, CallRequest { name, permission, ..request }).await?),
+        }
+    }
+
+    async fn call_op(
+        &self,
+        scope: Scope,
+        op: String,
+        request: CallRequest,
+        context: Map<String, Value>,
+        routes: &dyn OwnRoutes,
+    ) -> Result<CallReply, AgentError> {
+        if request.idempotency_key.is_some() {
+            return Err(CallError::Arguments("A platform op takes no Idempotency-Key.".to_owned()).into());
+        }
+        let request = OpRequest {
+            op,
+            arguments: tools::read_arguments(request.arguments)?,
+            context: Value::Object(context),
+            permission: request.permission,
+            in_test: request.in_test,
+            limit: request.limit,
+        };
+        Ok(self.tools.op(scope, request, routes).await?)
+    }
+}

@@ -1,0 +1,40 @@
+//! What can go wrong with agents.
+
+use catalog::CatalogError;
+use connections::ConnectionError;
+use store::StoreError;
+use tools::CallError;
+
+use crate::{AppName, Reason, Rejected};
+
+/// A failure of this room.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("Agent not found")]
+    NotFound,
+    #[error("There is no app {0}.")]
+    UnknownApp(AppName),
+    #[error("{0} is not assigned to this agent.")]
+    NotAssigned(AppName),
+    #[error("Skills not found: {0}. Toolyard keeps no skills.")]
+    Skills(String),
+    #[error("An agent named `{0}` exists already.")]
+    NameTaken(String),
+    #[error("{0}")]
+    Invalid(String),
+    /// Nothing was changed.
+    #[error("Nothing was changed: {} of the tools cannot be assigned.", .0.len())]
+    Rejected(Vec<Rejected>),
+    #[error("The agent changed meanwhile; it is at version {0}. Read it again and repeat the change.")]
+    Stale(i64),
+    #[error("{0}")]
+    Refused(Reason),
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

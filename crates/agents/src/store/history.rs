@@ -1,0 +1,74 @@
+//! Who changed what. Rows are added and never touched again.
+
+use kernel::{AgentId, ProjectId, Timestamp};
+use serde_json::Value;
+use store::{Db, PageSize, Row, StoreError, Tx, args};
+use uuid::Uuid;
+
+use super::agents::broken;
+use crate::{Agent, AgentRef, AppName, Change, HistoryEntry, HistoryPage};
+
+fn read(row: &Row) -> Result<HistoryEntry, StoreError> {
+    let change: String = row.get("change")?;
+    let app: Option<String> = row.get("app_name")?;
+    Ok(HistoryEntry {
+        id: row.get("id")?,
+        version: row.get("version")?,
+        change: Change::named(&change).ok_or_else(|| broken("change"))?,
+        app: app.map(|app| AppName::of(&app)),
+        before: row.get("before")?,
+        after: row.get("after")?,
+        actor: row.get("actor")?,
+        at: row.get("created_at")?,
+    })
+}
+
+/// What is added to an agent's history.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) change: Change,
+    pub(crate) app: Option<&'a AppName>,
+    pub(crate) before: Option<Value>,
+    pub(crate) after: Option<Value>,
+}
+
+pub(crate) async fn add(tx: &mut Tx, agent: &Agent, actor: &str, now: Timestamp, line: Line<'_>) -> Result<(), StoreError> {
+    let sql = "insert into agent_history (project_id, id, agent_id, agent_number, version, change, app_name, before, after, actor, created_at) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let args = args![
+        agent.project,
+        Uuid::now_v7(),
+        agent.id,
+        agent.number,
+        agent.version,
+        line.change.name(),
+        line.app.map(AppName::as_str),
+        line.before.as_ref(),
+        line.after.as_ref(),
+        actor,
+        now
+    ];
+    tx.execute(sql, args).await.map(|_| ())
+}
+
+/// A page of an agent's history, newest first, also after the agent is gone.
+pub(crate) async fn page(
+    db: &Db,
+    project: ProjectId,
+    agent: AgentRef,
+    size: PageSize,
+    cursor: Option<Uuid>,
+) -> Result<HistoryPage, StoreError> {
+    let (id, number) = match agent {
+        AgentRef::Id(id) => (Some(id), None),
+        AgentRef::Number(number) => (None::<AgentId>, Some(number)),
+    };
+    let sql = "select id, version, change, app_name, before, after, actor, created_at from agent_history \
+               where project_id = $1 and (agent_id = $2 or agent_number = $3) \
+               and ($4 is null or (version, id) < (select version, id from agent_history where project_id = $1 and id = $4)) \
+               order by version desc, id desc limit $5";
+    let rows = db.all(sql, args![project, id, number, cursor, size.rows()]).await?;
+    let mut entries: Vec<HistoryEntry> = rows.iter().map(read).collect::<Result<_, _>>()?;
+    let cursor = size.cut(&mut entries, |entry| entry.id);
+    Ok(HistoryPage { entries, cursor })
+}

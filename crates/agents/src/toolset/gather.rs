@@ -1,0 +1,39 @@
+//! Gathering what the decision needs: the agent, its rows, the connections, the workflows it names, the project's word.
+
+use kernel::Scope;
+use tools::CallError;
+use tools::config::ToolConfig;
+use workflows::WorkflowError;
+
+use super::{Configured, Grants, Toolset};
+use crate::{Agent, AgentError, AgentRef, Agents, Reason, store};
+
+impl Agents {
+    /// The tools that an agent may use right now. Whoever lists tools and whoever calls one asks here.
+    pub async fn toolset(&self, scope: Scope, agent: AgentRef) -> Result<Toolset, AgentError> {
+        let agent = self.find(scope, agent).await?;
+        let rows = store::assignments::all(&self.db, scope.project, agent.id).await?;
+        let apps = self.apps(scope.project).await?;
+        let word = self.tools.word(scope.project).await?;
+        let configured = self.configured(scope, &agent).await?;
+        Ok(Toolset::of(Grants::new(agent, rows, apps, configured, &word)))
+    }
+
+    async fn configured(&self, scope: Scope, agent: &Agent) -> Result<Vec<Configured>, AgentError> {
+        let mut configured = Vec::with_capacity(agent.tool_configs.len());
+        for config in &agent.tool_configs {
+            let workflow = match config {
+                ToolConfig::Reference(tool) => Some(match self.tools.reference(scope, tool).await {
+                    Ok(found) => Ok(found),
+                    Err(CallError::Workflow(error @ (WorkflowError::NotFound(_) | WorkflowError::NotDeployed { .. }))) => {
+                        Err(Reason::UnknownWorkflow(error.to_string()))
+                    }
+                    Err(other) => return Err(other.into()),
+                }),
+                _ => None,
+            };
+            configured.push(Configured { config: config.clone(), workflow });
+        }
+        Ok(configured)
+    }
+}

@@ -1,0 +1,313 @@
+//! The decision: what an agent was given, held against what is there. A function of values.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use catalog::Action;
+use kernel::CallRef;
+use tools::config::ToolConfig;
+use tools::ops::{self, Op};
+use tools::permission::{Permission, ToolFacts};
+use tools::{ProjectWord, Referenced, Word};
+
+use super::tool::{LeftOut, Shape, Tool};
+use crate::{Agent, AppName, AppPolicy, Apps, Assignment, Reason, Route, Status, ToolMode};
+
+/// A tool config that the server can act on, as far as it was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Configured {
+    pub(crate) config: ToolConfig,
+    /// For workflows only.
+    pub(crate) workflow: Option<Result<Referenced, Reason>>,
+}
+
+/// Everything that the decision looks at.
+#[derive(Debug)]
+pub(crate) struct Grants {
+    agent: Agent,
+    /// Those that are switched off, too.
+    rows: BTreeMap<AppName, Assignment>,
+    routes: BTreeMap<AppName, Result<Route, Reason>>,
+    configured: Vec<Configured>,
+    named: HashMap<CallRef, Named>,
+    on_call: Word,
+    on_op: Word,
+}
+
+/// What the configs say about one ref.
+#[derive(Debug)]
+struct Named {
+    /// The first config that names it.
+    index: usize,
+    /// The way to its action; nothing for workflows and ops.
+    route: Option<Result<Route, Reason>>,
+    /// The strictest word of all that name it.
+    permission: Option<Permission>,
+}
+
+/// What a ref leads to.
+enum Found<'a> {
+    Action { app: AppName, route: &'a Route, action: &'a Arc<Action>, permission: Option<Permission> },
+    Workflow(&'a Referenced),
+    Op(&'static Op),
+}
+
+/// A ref in the one spelling that decisions know: ops go by their first name.
+pub(super) fn canonical(target: CallRef) -> CallRef {
+    match target {
+        CallRef::Reserved { op } => CallRef::Reserved { op: ops::find(&op).map_or(op, |found| found.op.clone()) },
+        other => other,
+    }
+}
+
+impl Grants {
+    pub(crate) fn new(agent: Agent, rows: Vec<Assignment>, apps: Apps, configured: Vec<Configured>, word: &ProjectWord) -> Self {
+        let rows: BTreeMap<AppName, Assignment> = rows.into_iter().map(|row| (row.app.clone(), row)).collect();
+        let on = rows.iter().filter(|(_, row)| row.is_active);
+        let mut routes: BTreeMap<_, _> = on.map(|(app, row)| (app.clone(), apps.route(app, &row.policy))).collect();
+        if agent.tool_mode == ToolMode::Inherit {
+            for app in apps.connected().filter(|app| !rows.contains_key(*app)) {
+                routes.insert(app.clone(), apps.route(app, &AppPolicy::default()));
+            }
+        }
+        let mut named: HashMap<CallRef, Named> = HashMap::new();
+        for (index, tool) in configured.iter().enumerate() {
+            let Some(target) = tool.call_ref() else { continue };
+            let route = match &target {
+                CallRef::Gateway { provider, integration, connection, .. } => Some(apps.through(provider, integration, connection)),
+                _ => None,
+            };
+            let entry = named.entry(target).or_insert(Named { index, route, permission: None });
+            entry.permission = entry.permission.max(tool.config.hints().permission);
+        }
+        Self { agent, rows, routes, configured, named, on_call: word.on_call(), on_op: word.on_op() }
+    }
+
+    pub(super) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// Whether a call of this ref may be made, and with how much care. A deny by anyone wins, and then the strictest word.
+    pub(super) fn decide(&self, target: &CallRef) -> Result<Permission, Reason> {
+        self.look(target).map(|(_, permission)| permission)
+    }
+
+    fn look(&self, target: &CallRef) -> Result<(Found<'_>, Permission), Reason> {
+        if self.agent.status != Status::Active {
+            return Err(Reason::AgentNotActive(self.agent.status.name()));
+        }
+        let named = self.named.get(target);
+        let name = target.to_string();
+        let unnamed = || Reason::NotATool(name.clone());
+        let found = match target {
+            CallRef::Gateway { provider, integration, action, connection } => {
+                self.action(named, provider, integration, action, connection)?
+            }
+            CallRef::Variant { .. } | CallRef::Environment { .. } => {
+                let workflow = named.and_then(|named| self.configured[named.index].workflow.as_ref()).ok_or_else(unnamed)?;
+                Found::Workflow(workflow.as_ref().map_err(Clone::clone)?)
+            }
+            CallRef::Reserved { op } => {
+                named.ok_or_else(unnamed)?;
+                Found::Op(ops::lookup(op).map_err(|error| Reason::UnknownOp(error.to_string()))?)
+            }
+        };
+        let permission = self.permission(&found, &name, named.and_then(|named| named.permission))?;
+        Ok((found, permission))
+    }
+
+    fn action<'a>(
+        &'a self,
+        named: Option<&'a Named>,
+        provider: &str,
+        integration: &str,
+        action: &str,
+        connection: &str,
+    ) -> Result<Found<'a>, Reason> {
+        let app = AppName::of(integration);
+        let policy = match self.rows.get(&app) {
+            Some(row) if !row.is_active => return Err(Reason::SwitchedOff(app)),
+            Some(row) => Some(&row.policy),
+            None if named.is_some() || self.agent.tool_mode == ToolMode::Inherit => None,
+            None => return Err(Reason::NotAssigned(app)),
+        };
+        // A config names its connection itself; an app is used through one.
+        let own = named.and_then(|named| named.route.as_ref());
+        let route = own.or_else(|| self.routes.get(&app)).ok_or_else(|| Reason::NotConnected(app.clone()))?;
+        let route = route.as_ref().map_err(Clone::clone)?;
+        if route.integration.provider != provider || route.integration.key != integration || route.connection != connection {
+            return Err(Reason::OtherConnection { app, used: route.connection.clone() });
+        }
+        let Some(found) = route.integration.action(action) else {
+            return Err(Reason::UnknownAction { app, action: action.to_owned() });
+        };
+        match policy.and_then(|policy| policy.refuses(&app, found)) {
+            Some(reason) => Err(reason),
+            None => Ok(Found::Action { app, route, action: found, permission: policy.and_then(|policy| policy.permission) }),
+        }
+    }
+
+    fn permission(&self, found: &Found<'_>, name: &str, authored: Option<Permission>) -> Result<Permission, Reason> {
+        let assigned = match found {
+            Found::Action { permission, .. } => *permission,
+            Found::Workflow(_) | Found::Op(_) => None,
+        };
+        let by_agent = authored.max(assigned).unwrap_or(Permission::Allow);
+        if by_agent == Permission::Deny {
+            return Err(Reason::DeniedByAgent(name.to_owned()));
+        }
+        let by_project = match found {
+            Found::Action { action, .. } => {
+                self.on_call.about(&ToolFacts { name, read_only: Some(action.read_only), ..ToolFacts::default() })
+            }
+            Found::Workflow(workflow) => {
+                self.on_call.about(&ToolFacts { name, also: std::slice::from_ref(&workflow.workflow), ..ToolFacts::default() })
+            }
+            Found::Op(op) => {
+                let also = ops::other_refs(op);
+                self.on_op.about(&ToolFacts { name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() })
+            }
+        };
+        match by_project {
+            Permission::Deny => Err(Reason::DeniedByProject(name.to_owned())),
+            word => Ok(word.max(by_agent)),
+        }
+    }
+
+    /// The names that the author gave to tools.
+    pub(super) fn wished(&self) -> impl Iterator<Item = (&str, CallRef)> {
+        self.configured.iter().filter_map(|tool| Some((tool.config.declared_name()?, tool.call_ref()?)))
+    }
+
+    /// Every tool that may be used, and what may not with the reason. Configured tools come first, then apps by priority, those of equal
+    /// priority taking turns, so that a large one does not push the others out.
+    pub(super) fn list(&self) -> (Vec<Tool>, Vec<LeftOut>) {
+        let (mut groups, mut left_out) = (Vec::new(), Vec::new());
+        let mut named = HashSet::new();
+        let mut own = Vec::new();
+        for tool in &self.configured {
+            let Some(target) = tool.call_ref() else {
+                left_out.push(LeftOut { tool: tool.shown(), app: None, reason: tool.why_not() });
+                continue;
+            };
+            if named.insert(target.clone()) {
+                self.sort_in(target, tool.config.declared_name(), 0, &mut own, &mut left_out);
+            }
+        }
+        for (app, route) in &self.routes {
+            let priority = self.priority(app);
+            let route = match route {
+                Ok(route) => route,
+                Err(reason) => {
+                    left_out.push(LeftOut { tool: app.to_string(), app: Some(app.clone()), reason: reason.clone() });
+                    continue;
+                }
+            };
+            let mut tools = Vec::new();
+            for action in &route.integration.actions {
+                let target = CallRef::Gateway {
+                    provider: route.integration.provider.to_owned(),
+                    integration: route.integration.key.clone(),
+                    action: action.key.clone(),
+                    connection: route.connection.clone(),
+                };
+                if !named.contains(&target) {
+                    self.sort_in(target, None, priority, &mut tools, &mut left_out);
+                }
+            }
+            groups.push((priority, tools));
+        }
+        for app in self.rows.values().filter(|row| !row.is_active).map(|row| &row.app) {
+            left_out.push(LeftOut { tool: app.to_string(), app: Some(app.clone()), reason: Reason::SwitchedOff(app.clone()) });
+        }
+        own.extend(in_turn(groups));
+        (own, left_out)
+    }
+
+    fn sort_in(&self, target: CallRef, wished: Option<&str>, priority: i64, tools: &mut Vec<Tool>, left_out: &mut Vec<LeftOut>) {
+        match self.look(&target) {
+            Ok((found, permission)) => tools.push(tool(target, found, permission, priority, wished)),
+            Err(reason) => {
+                let app = match &target {
+                    CallRef::Gateway { integration, .. } => Some(AppName::of(integration)),
+                    _ => None,
+                };
+                left_out.push(LeftOut { tool: target.to_string(), app, reason });
+            }
+        }
+    }
+
+    fn priority(&self, app: &AppName) -> i64 {
+        self.rows.get(app).map_or(0, |row| row.priority)
+    }
+}
+
+impl Configured {
+    /// What a call is aimed at; nothing when it does not come to this server.
+    fn call_ref(&self) -> Option<CallRef> {
+        match &self.config {
+            ToolConfig::Platform(tool) => Some(canonical(CallRef::Reserved { op: tool.op.clone() })),
+            other => other.call_ref().ok().flatten(),
+        }
+    }
+
+    fn shown(&self) -> String {
+        match &self.config {
+            ToolConfig::Gateway(tool) => tool.reference(),
+            ToolConfig::Builtin(tool) => tool.name.clone(),
+            other => other.declared_name().unwrap_or_default().to_owned(),
+        }
+    }
+
+    fn why_not(&self) -> Reason {
+        match &self.config {
+            ToolConfig::Builtin(_) => Reason::RunsElsewhere("builtin"),
+            ToolConfig::Code(_) => Reason::RunsElsewhere("code"),
+            ToolConfig::Client(_) => Reason::RunsElsewhere("client"),
+            // A reference with a segment that no ref can hold.
+            _ => Reason::NotATool(self.shown()),
+        }
+    }
+}
+
+fn tool(call_ref: CallRef, found: Found<'_>, permission: Permission, priority: i64, wished: Option<&str>) -> Tool {
+    let (app, connection, read_only, destructive, shape) = match found {
+        Found::Action { app, route, action, .. } => {
+            let shape = Shape::Action(route.integration.clone(), action.clone());
+            (Some(app), Some(route.connection.clone()), Some(action.read_only), Some(action.destructive), shape)
+        }
+        Found::Workflow(workflow) => {
+            let spec = &workflow.spec;
+            let shape = Shape::Described {
+                title: spec.name.clone(),
+                description: spec.description.clone(),
+                input_schema: spec.input_schema.clone(),
+            };
+            (None, None, None, None, shape)
+        }
+        Found::Op(op) => {
+            let shape =
+                Shape::Described { title: op.op.clone(), description: op.description.clone(), input_schema: ops::visible_schema(op) };
+            (None, None, Some(op.read_only), None, shape)
+        }
+    };
+    let wished = wished.map(str::to_owned);
+    Tool { call_ref, name: String::new(), app, connection, read_only, destructive, permission, priority, shape, wished }
+}
+
+/// Groups in the order of their priority, the highest first; within one priority each gives one tool in turn.
+fn in_turn(mut groups: Vec<(i64, Vec<Tool>)>) -> Vec<Tool> {
+    groups.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
+    let mut ordered = Vec::with_capacity(groups.iter().map(|(_, tools)| tools.len()).sum());
+    for peers in groups.chunk_by_mut(|(left, _), (right, _)| left == right) {
+        let mut queues: Vec<_> = peers.iter_mut().map(|(_, tools)| std::mem::take(tools).into_iter()).collect();
+        loop {
+            let before = ordered.len();
+            ordered.extend(queues.iter_mut().filter_map(Iterator::next));
+            if ordered.len() == before {
+                break;
+            }
+        }
+    }
+    ordered
+}

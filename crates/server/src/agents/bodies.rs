@@ -1,0 +1,292 @@
+//! Agents on the wire.
+
+use agents::{AgentPatch, AgentView, AssignedApp, HistoryEntry, NewAgent};
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::header::ETAG;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// What a new agent shall be.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct AgentCreate {
+    /// 1 to 255 characters; unique in the project.
+    pub name: String,
+    /// Any word; `GET /agents/types` suggests some.
+    pub agent_type: String,
+    #[serde(flatten)]
+    pub rest: AgentWords,
+}
+
+/// What shall change; what is left out or null stays as it is.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct AgentUpdate {
+    pub name: Option<String>,
+    pub agent_type: Option<String>,
+    #[serde(flatten)]
+    pub rest: AgentWords,
+}
+
+/// What may be said of an agent besides its name and type.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct AgentWords {
+    pub description: Option<String>,
+    /// `active`, `inactive` or `training`. Only an active agent uses tools.
+    pub status: Option<String>,
+    /// Yours. A change is laid over what is there, key by key.
+    #[schema(value_type = Option<Object>)]
+    pub configuration: Option<Map<String, Value>>,
+    pub tags: Option<Vec<String>>,
+    pub job_title: Option<String>,
+    pub marketplace_category: Option<String>,
+    pub priority_level: Option<String>,
+    pub max_concurrent_tasks: Option<i64>,
+    pub auto_start: Option<bool>,
+    /// `explicit` (only what is assigned) or `inherit` (every connected app that is not switched off).
+    pub tool_mode: Option<String>,
+    /// Tools besides those of assigned apps: tool configs, as `GET /tools/schema` describes them.
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub tool_configs: Option<Vec<Value>>,
+    /// The whole list of assigned apps: stable ids, names, catalog ids, or `{id, priority, config}`. An app that is left out is switched off.
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub tool_ids: Option<Vec<Value>>,
+    /// Toolyard keeps no skills; anything but an empty list is refused.
+    pub skill_ids: Option<Vec<i64>>,
+}
+
+impl From<AgentWords> for AgentPatch {
+    fn from(words: AgentWords) -> Self {
+        Self {
+            name: None,
+            agent_type: None,
+            description: words.description,
+            status: words.status,
+            configuration: words.configuration,
+            tags: words.tags,
+            job_title: words.job_title,
+            marketplace_category: words.marketplace_category,
+            priority_level: words.priority_level,
+            max_concurrent_tasks: words.max_concurrent_tasks,
+            auto_start: words.auto_start,
+            tool_mode: words.tool_mode,
+            tool_configs: words.tool_configs,
+            tool_ids: words.tool_ids,
+            skill_ids: words.skill_ids,
+        }
+    }
+}
+
+impl From<AgentCreate> for NewAgent {
+    fn from(body: AgentCreate) -> Self {
+        Self { name: body.name, agent_type: body.agent_type, rest: body.rest.into() }
+    }
+}
+
+impl From<AgentUpdate> for AgentPatch {
+    fn from(body: AgentUpdate) -> Self {
+        Self { name: body.name, agent_type: body.agent_type, ..body.rest.into() }
+    }
+}
+
+/// An agent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AgentBody {
+    pub id: i64,
+    pub public_id: Uuid,
+    /// Goes up with every change; the `ETag` of the answer.
+    pub version: i64,
+    pub name: String,
+    pub description: Option<String>,
+    pub agent_type: String,
+    pub status: &'static str,
+    #[schema(value_type = Object)]
+    pub configuration: Map<String, Value>,
+    #[schema(value_type = Object)]
+    pub performance_metrics: Map<String, Value>,
+    pub tags: Vec<String>,
+    pub priority_level: String,
+    pub max_concurrent_tasks: i64,
+    pub auto_start: bool,
+    pub job_title: Option<String>,
+    pub marketplace_category: Option<String>,
+    pub tool_mode: &'static str,
+    #[schema(value_type = Vec<Object>)]
+    pub tool_configs: Value,
+    pub created_at: String,
+    pub updated_at: String,
+    pub created_by: String,
+    pub updated_by: String,
+    /// Toolyard keeps none; the list is there for clients that expect it.
+    #[schema(value_type = Vec<Object>)]
+    pub skills: Vec<Value>,
+    /// Assigned apps, the most preferred first.
+    pub tools: Vec<AgentTool>,
+    /// Toolyard keeps none; the list is there for clients that expect it.
+    #[schema(value_type = Vec<Object>)]
+    pub plugins: Vec<Value>,
+}
+
+/// An app that is assigned to an agent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AgentTool {
+    /// The stable id, so that it can be sent back as it is.
+    pub id: i32,
+    pub stable_id: i32,
+    pub app_name: String,
+    /// `{provider}.{integration}`; null when the catalog does not have the app.
+    pub catalog_id: Option<String>,
+    pub assignment_id: i64,
+    pub name: String,
+    pub display_name: Option<String>,
+    pub description: String,
+    pub provider: Option<String>,
+    pub category: Option<String>,
+    pub icon: Option<String>,
+    pub priority: i64,
+    /// What the agent may do with it: `access`, `permission`, `allow`, `deny`.
+    #[schema(value_type = Object)]
+    pub permissions: Value,
+    /// The assignment's `config` as it was given.
+    #[schema(value_type = Object)]
+    pub configuration: Map<String, Value>,
+    /// `active`, `pending`, `added`, `not_connected` or `unknown`.
+    pub status: &'static str,
+    pub usable: bool,
+    /// Why it is not usable.
+    pub reason: Option<ReasonBody>,
+    pub assigned_at: String,
+    pub assigned_by: String,
+}
+
+/// Why something is not there or cannot be used.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReasonBody {
+    #[schema(example = "not_connected")]
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl From<&agents::Reason> for ReasonBody {
+    fn from(reason: &agents::Reason) -> Self {
+        Self { code: reason.code(), message: reason.to_string() }
+    }
+}
+
+impl From<AssignedApp> for AgentTool {
+    fn from(app: AssignedApp) -> Self {
+        let AssignedApp { assignment, integration, status, unusable } = app;
+        let (name, policy) = (assignment.app.to_string(), &assignment.policy);
+        let stable_id = assignment.app.stable_id().number();
+        let integration = integration.as_deref();
+        Self {
+            id: stable_id,
+            stable_id,
+            app_name: name.clone(),
+            catalog_id: integration.map(|integration| format!("{}.{}", integration.provider, integration.key)),
+            assignment_id: assignment.id,
+            name,
+            display_name: integration.map(|integration| integration.name.clone()),
+            description: integration.map(|integration| integration.description.clone()).unwrap_or_default(),
+            provider: integration.map(|integration| integration.provider.to_owned()),
+            category: integration.and_then(|integration| integration.categories.first().cloned()),
+            icon: integration.and_then(|integration| integration.logo.clone()),
+            priority: assignment.priority,
+            permissions: json!({
+                "access": policy.access.name(),
+                "permission": policy.permission,
+                "allow": policy.allow,
+                "deny": policy.deny,
+            }),
+            configuration: assignment.config,
+            status: status.name(),
+            usable: unusable.is_none(),
+            reason: unusable.as_ref().map(Into::into),
+            assigned_at: assignment.assigned_at.to_string(),
+            assigned_by: assignment.assigned_by,
+        }
+    }
+}
+
+impl From<AgentView> for AgentBody {
+    fn from(view: AgentView) -> Self {
+        let AgentView { agent, apps } = view;
+        Self {
+            id: agent.number,
+            public_id: agent.id.uuid(),
+            version: agent.version,
+            name: agent.name,
+            description: agent.description,
+            agent_type: agent.agent_type,
+            status: agent.status.name(),
+            configuration: agent.configuration,
+            performance_metrics: Map::new(),
+            tags: agent.tags,
+            priority_level: agent.priority_level,
+            max_concurrent_tasks: agent.max_concurrent_tasks,
+            auto_start: agent.auto_start,
+            job_title: agent.job_title,
+            marketplace_category: agent.marketplace_category,
+            tool_mode: agent.tool_mode.name(),
+            tool_configs: json!(agent.tool_configs),
+            created_at: agent.created_at.to_string(),
+            updated_at: agent.updated_at.to_string(),
+            created_by: agent.created_by,
+            updated_by: agent.updated_by,
+            skills: Vec::new(),
+            tools: apps.into_iter().map(Into::into).collect(),
+            plugins: Vec::new(),
+        }
+    }
+}
+
+/// One agent in an answer, with its version as `ETag`.
+#[derive(Debug)]
+pub(crate) struct Tagged(pub(crate) AgentBody);
+
+impl From<AgentView> for Tagged {
+    fn from(view: AgentView) -> Self {
+        Self(view.into())
+    }
+}
+
+impl IntoResponse for Tagged {
+    fn into_response(self) -> Response {
+        ([(ETAG, format!("\"{}\"", self.0.version))], Json(self.0)).into_response()
+    }
+}
+
+/// One line of an agent's history.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct HistoryBody {
+    pub id: Uuid,
+    /// The agent's version after the change.
+    pub version: i64,
+    /// `created`, `updated`, `deleted`, `assigned`, `reassigned`, `adjusted` or `unassigned`.
+    pub change: &'static str,
+    pub app_name: Option<String>,
+    /// What it was: the fields that changed, or the assignment.
+    #[schema(value_type = Option<Object>)]
+    pub before: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    pub after: Option<Value>,
+    /// The user, or the key where it belongs to nobody.
+    pub actor: String,
+    pub at: String,
+}
+
+impl From<HistoryEntry> for HistoryBody {
+    fn from(entry: HistoryEntry) -> Self {
+        Self {
+            id: entry.id,
+            version: entry.version,
+            change: entry.change.name(),
+            app_name: entry.app.map(|app| app.to_string()),
+            before: entry.before,
+            after: entry.after,
+            actor: entry.actor,
+            at: entry.at.to_string(),
+        }
+    }
+}
