@@ -10,6 +10,7 @@ mod rank;
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use kernel::ProjectId;
 
 pub use browse::{Page, PageQuery};
@@ -25,6 +26,14 @@ pub trait Source: Send + Sync + std::fmt::Debug {
     fn integrations(&self, project: ProjectId) -> Vec<Arc<Integration>>;
 
     fn integration(&self, project: ProjectId, key: &str) -> Option<Arc<Integration>>;
+
+    /// Projects with the same edition see the same integrations; it changes when the list does.
+    fn edition(&self, project: ProjectId) -> u64;
+
+    /// Brings what the project has of its own into memory; until then it is not listed. Quick when it is there already.
+    fn ready(&self, _: ProjectId) -> BoxFuture<'_, Result<(), CatalogError>> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
 /// Every provider's integrations.
@@ -36,6 +45,14 @@ pub struct Catalog {
 impl Catalog {
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
         Self { sources }
+    }
+
+    /// Makes sure that everything the project can use is listed. Whoever acts for a project asks for this before anything else.
+    pub async fn ready(&self, project: ProjectId) -> Result<(), CatalogError> {
+        for source in &self.sources {
+            source.ready(project).await?;
+        }
+        Ok(())
     }
 
     pub fn providers(&self) -> Vec<Provider> {

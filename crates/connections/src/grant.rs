@@ -40,7 +40,8 @@ impl Connection {
 
 impl Connections {
     /// The integration that a connection is for.
-    pub(crate) fn integration_of(&self, connection: &Connection) -> Result<Arc<Integration>, ConnectionError> {
+    pub(crate) async fn integration_of(&self, connection: &Connection) -> Result<Arc<Integration>, ConnectionError> {
+        self.catalog.ready(connection.project).await?;
         Ok(self.catalog.integration(connection.project, &connection.provider, &connection.integration)?)
     }
 

@@ -36,6 +36,7 @@ kinds! {
     Schedule => ScheduleId,
     Event => EventId,
     Delivery => DeliveryId,
+    Import => ImportId,
 }
 
 impl<T> Id<T> {

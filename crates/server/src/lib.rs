@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use ::catalog::Catalog;
 use ::connections::{Connections, Consumer};
+use ::imports::Imports;
 use ::tools::Tools;
 use ::triggers::Triggers;
 use ::workflows::Workflows;
@@ -40,6 +41,7 @@ pub struct Parts {
     pub catalog: Catalog,
     pub connections: Connections,
     pub workflows: Workflows,
+    pub imports: Imports,
     pub tools: Tools,
     pub triggers: Triggers,
     /// Everyone who uses connections.

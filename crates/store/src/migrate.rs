@@ -12,8 +12,7 @@ macro_rules! migrations {
     };
 }
 
-const MIGRATIONS: &[(i64, &str, &str)] =
-    &migrations![1 "0001_foundation", 2 "0002_connections", 3 "0003_tool_calls", 4 "0004_workflows", 5 "0005_approvals", 6 "0006_triggers"];
+const MIGRATIONS: &[(i64, &str, &str)] = &migrations![1 "0001_foundation", 2 "0002_connections", 3 "0003_tool_calls", 4 "0004_workflows", 5 "0005_approvals", 6 "0006_triggers", 8 "0008_imports"];
 
 /// A migration that has not run on this database.
 #[derive(Clone, Debug, PartialEq, Eq)]

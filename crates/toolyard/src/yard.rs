@@ -10,6 +10,7 @@ use anyhow::Context;
 use catalog::{Catalog, Source};
 use connections::{Connections, Connector};
 use egress::Egress;
+use imports::{Imports, Mirror};
 use kernel::Clock;
 use kernel::key::PlainKey;
 use providers::native::{self, Native};
@@ -36,6 +37,7 @@ pub struct Yard {
     pub accounts: Accounts,
     pub catalog: Catalog,
     pub connections: Connections,
+    pub imports: Imports,
     pub workflows: Workflows,
     pub tools: Tools,
     pub triggers: Triggers,
@@ -62,6 +64,7 @@ impl Yard {
         let accounts = Accounts::new(db.clone(), clock.clone());
         let egress = egress(&config)?;
         let native = Arc::new(Native::new(manifests(&config)?, egress.clone())?);
+        let mirror = Mirror::new(db.clone(), vault.sealer.clone(), Vec::new());
         let catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>]);
         let connections = Connections::new(connections::Parts {
             db: db.clone(),
@@ -72,6 +75,13 @@ impl Yard {
             egress: egress.clone(),
             connectors: HashMap::from([(native::KEY, native.clone() as Arc<dyn Connector>)]),
             public_url: config.public_url.clone(),
+        });
+        let imports = Imports::new(imports::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            sealer: vault.sealer.clone(),
+            mirror,
+            connections: connections.clone(),
         });
         let sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
         let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
@@ -95,7 +105,7 @@ impl Yard {
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
         }
-        Ok(Self { config, db, vault, accounts, catalog, connections, workflows, tools, triggers, operator_key, first_key })
+        Ok(Self { config, db, vault, accounts, catalog, connections, imports, workflows, tools, triggers, operator_key, first_key })
     }
 
     /// The edge over this yard.
@@ -105,6 +115,7 @@ impl Yard {
             accounts: self.accounts.clone(),
             catalog: self.catalog.clone(),
             connections: self.connections.clone(),
+            imports: self.imports.clone(),
             workflows: self.workflows.clone(),
             tools: self.tools.clone(),
             triggers: self.triggers.clone(),
@@ -126,6 +137,7 @@ impl Yard {
     /// Ends what is under way and closes the database.
     pub async fn close(&self) {
         self.triggers.drain().await;
+        self.imports.drain().await;
         self.tools.drain().await;
         self.connections.drain().await;
         self.db.close().await;

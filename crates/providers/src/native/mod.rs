@@ -60,4 +60,8 @@ impl Source for Native {
     fn integration(&self, _: ProjectId, key: &str) -> Option<Arc<Integration>> {
         self.services.contains_key(key).then(|| self.integrations.iter().find(|integration| integration.key == key).cloned()).flatten()
     }
+
+    fn edition(&self, _: ProjectId) -> u64 {
+        0
+    }
 }

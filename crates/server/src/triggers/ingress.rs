@@ -45,7 +45,7 @@ fn query(request: &Request) -> Vec<(String, String)> {
 async fn take(app: &App, integration: &str, token: &str, request: Request) -> ApiResult<Response> {
     let query = query(&request);
     let (parts, body) = request.into_parts();
-    let body = read_body(Request::from_parts(parts.clone(), body), app).await?;
+    let body = read_body(Request::from_parts(parts.clone(), body), app.options.body_limit).await?;
     let incoming = triggers::Request { method: parts.method.as_str(), query, headers: &parts.headers, body: &body };
     Ok(answer(app.triggers.receive("native", integration, token, &incoming).await?))
 }
@@ -87,7 +87,7 @@ pub(crate) async fn handshake(
 pub(crate) async fn composio(State(app): State<App>, request: Request) -> ApiResult<Response> {
     let query = query(&request);
     let (parts, body) = request.into_parts();
-    let body = read_body(Request::from_parts(parts.clone(), body), &app).await?;
+    let body = read_body(Request::from_parts(parts.clone(), body), app.options.body_limit).await?;
     let incoming = triggers::Request { method: parts.method.as_str(), query, headers: &parts.headers, body: &body };
     Ok(answer(app.triggers.receive_composio(&incoming).await?))
 }
