@@ -14,6 +14,7 @@ use imports::{Imports, Mirror};
 use kernel::Clock;
 use kernel::key::PlainKey;
 use providers::native::{self, Native};
+use providers::openapi::{self, OpenApi};
 use server::{App, Options, Parts};
 use store::Db;
 use tokio::net::TcpListener;
@@ -64,8 +65,9 @@ impl Yard {
         let accounts = Accounts::new(db.clone(), clock.clone());
         let egress = egress(&config)?;
         let native = Arc::new(Native::new(manifests(&config)?, egress.clone())?);
-        let mirror = Mirror::new(db.clone(), vault.sealer.clone(), Vec::new());
-        let catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>]);
+        let openapi = Arc::new(OpenApi::new(egress.clone()));
+        let mirror = Mirror::new(db.clone(), vault.sealer.clone(), vec![openapi.clone()]);
+        let catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about())]);
         let connections = Connections::new(connections::Parts {
             db: db.clone(),
             clock: clock.clone(),
@@ -73,7 +75,10 @@ impl Yard {
             signer: vault.signer.clone(),
             catalog: catalog.clone(),
             egress: egress.clone(),
-            connectors: HashMap::from([(native::KEY, native.clone() as Arc<dyn Connector>)]),
+            connectors: HashMap::from([
+                (native::KEY, native.clone() as Arc<dyn Connector>),
+                (openapi::KEY, openapi.clone() as Arc<dyn Connector>),
+            ]),
             public_url: config.public_url.clone(),
         });
         let imports = Imports::new(imports::Parts {
@@ -84,7 +89,7 @@ impl Yard {
             connections: connections.clone(),
         });
         let sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
-        let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
+        let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>), (openapi::KEY, openapi as Arc<dyn Runner>)]);
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
         ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
         let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners);
