@@ -215,3 +215,76 @@ pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ImportError> {
     }
     Ok(resealed)
 }
+
+#[cfg(test)]
+mod tests {
+    use kernel::Timestamp;
+    use kernel::seal::{KeyRing, SealingKey};
+
+    use super::*;
+
+    async fn with_project() -> (Db, ProjectId, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&format!("sqlite://{}", dir.path().join("test.db").display())).await.unwrap();
+        db.migrate().await.unwrap();
+        let project = ProjectId::new();
+        db.execute("insert into projects (id, slug, name, created_at) values ($1, 'p', 'P', 0)", args![project]).await.unwrap();
+        (db, project, dir)
+    }
+
+    fn import(project: ProjectId) -> Import {
+        Import {
+            id: ImportId::new(),
+            project,
+            provider: "mcp".to_owned(),
+            key: "files".to_owned(),
+            name: "Files".to_owned(),
+            source: Source { url: "https://example.com/mcp".parse().ok(), settings: serde_json::Map::new() },
+            origins: BTreeSet::from(["https://example.com".to_owned()]),
+            actions_count: 0,
+            version: 1,
+            created_at: Timestamp::from_micros(1),
+            updated_at: Timestamp::from_micros(1),
+            created_by: None,
+            updated_by: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn secrets_are_sealed_and_survive_a_rotation() {
+        let (db, project, _dir) = with_project().await;
+        let ring = KeyRing::of(SealingKey::generate());
+        let sealer = Sealer::new(ring.clone());
+        let import = import(project);
+        let secret = SecretString::from("Bearer abc".to_owned());
+        insert(&db, &sealer, &Write { import: &import, definition: "{}", secret: Some(&secret) }).await.unwrap();
+        let row = db.optional("select secret from imports", args![]).await.unwrap().unwrap();
+        assert!(!String::from_utf8_lossy(&row.get::<Vec<u8>>("secret").unwrap()).contains("abc"));
+        let next = ring.with_new_key();
+        assert_eq!(reseal(&db, &Sealer::new(next.clone())).await.unwrap(), 1);
+        assert_eq!(reseal(&db, &Sealer::new(next.clone())).await.unwrap(), 0);
+        let read = stored(&db, &Sealer::new(next.current_only()), project, import.id).await.unwrap().unwrap();
+        assert_eq!(read.import, import);
+        assert_eq!(read.secret.unwrap().expose_secret(), "Bearer abc");
+    }
+
+    #[tokio::test]
+    async fn every_change_has_an_edition_of_its_own() {
+        let (db, project, _dir) = with_project().await;
+        let sealer = Sealer::new(KeyRing::of(SealingKey::generate()));
+        assert_eq!(outline(&db, project).await.unwrap(), (0, Vec::new()));
+        let mut import = import(project);
+        insert(&db, &sealer, &Write { import: &import, definition: "{}", secret: None }).await.unwrap();
+        assert_eq!(outline(&db, project).await.unwrap(), (1, vec![(import.id, 1)]));
+        import.version = 2;
+        let write = Write { import: &import, definition: "{}", secret: None };
+        assert!(replace(&db, &sealer, &write, 1).await.unwrap());
+        assert!(!replace(&db, &sealer, &write, 1).await.unwrap(), "somebody else was first");
+        assert_eq!(outline(&db, project).await.unwrap(), (2, vec![(import.id, 2)]));
+        assert_eq!(changed_since(&db, 1).await.unwrap(), (BTreeSet::from([(2, project.uuid())]), 2));
+        assert!(delete(&db, project, import.id).await.unwrap());
+        assert!(!delete(&db, project, import.id).await.unwrap());
+        let (edition, parts) = outline(&db, project).await.unwrap();
+        assert!(edition > 2 && parts.is_empty());
+    }
+}

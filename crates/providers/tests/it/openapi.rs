@@ -79,7 +79,9 @@ async fn github_is_imported_whole_and_soon() {
     }
     let size = Value::Object(plan.definition).to_string().len();
     println!("{} actions in {took:?}, {size} bytes", integration.actions.len());
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    // Five seconds are for a build as users have it, on cores that are not shared with other tests.
+    let limit = Duration::from_secs(if cfg!(debug_assertions) { 30 } else { 5 });
+    assert!(took < limit, "{took:?}");
     integration.actions.iter().for_each(|action| check(action));
     let create = integration.action("issues_create").unwrap();
     assert_eq!((create.name.as_str(), create.read_only, create.destructive), ("Create an issue", false, false));

@@ -47,8 +47,8 @@ pub(super) struct OpenapiArgs {
     /// An address that the server can reach, a file, or `-` for what comes in
     source: String,
     /// Key of the integration [default: made from the document's title]
-    #[arg(long)]
-    key: Option<String>,
+    #[arg(long = "as", value_name = "KEY")]
+    integration: Option<String>,
     /// Name of the integration [default: the document's title]
     #[arg(long)]
     name: Option<String>,
@@ -115,7 +115,7 @@ pub(super) async fn run(config: Config, command: ImportCommand) -> anyhow::Resul
 }
 
 async fn openapi(config: &Config, args: OpenapiArgs) -> anyhow::Result<()> {
-    let mut import = json!({"key": args.key, "name": args.name, "server_url": args.server_url});
+    let mut import = json!({"key": args.integration, "name": args.name, "server_url": args.server_url});
     if args.source.starts_with("https://") || args.source.starts_with("http://") {
         import["url"] = args.source.into();
     } else {

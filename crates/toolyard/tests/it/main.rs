@@ -15,6 +15,7 @@ mod connections;
 mod edge;
 mod environments;
 mod hosted;
+mod imports;
 mod invoke;
 mod oauth;
 mod openapi;
