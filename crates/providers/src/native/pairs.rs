@@ -20,7 +20,7 @@ impl QueryPairs {
             Value::Null => {}
             _ if style == Style::Json => self.push(name, value.to_string()),
             Value::Object(fields) if style == Style::Spread => {
-                fields.iter().for_each(|(key, value)| self.flatten(key, value, Style::Repeat))
+                fields.iter().for_each(|(key, value)| self.flatten(key, value, Style::Repeat));
             }
             Value::Object(_) if style == Style::Comma => self.0.extend(simple(name, value).ok().map(|text| (name.to_owned(), text))),
             Value::Object(fields) => fields.iter().for_each(|(key, value)| self.flatten(&format!("{name}[{key}]"), value, style)),

@@ -71,21 +71,27 @@ pub(super) fn read<'a>(bundle: &'a Bundle, schemas: &Schemas<'a>, operation: At<
 
 /// The kind of body that we can write, the plainest first.
 fn choose(content: &Map<String, Value>) -> Result<(&Value, &str, &'static str), String> {
-    let essence = |kind: &str| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let find =
-        |wanted: fn(&str) -> bool| content.iter().find(|(kind, _)| wanted(&essence(kind))).map(|(kind, media)| (media, kind.as_str()));
-    let ways: [(fn(&str) -> bool, &'static str); 5] = [
-        (|kind| kind == "application/json", "json"),
-        (|kind| kind.ends_with("+json") || kind.contains("json"), "json"),
-        (|kind| kind == "application/x-www-form-urlencoded", "form"),
-        (|kind| kind == "*/*" || kind == "application/*", "json"),
-        (|kind| kind.starts_with("text/") && !kind.contains("xml"), "text"),
-    ];
-    if let Some((media, kind, encoding)) = ways.into_iter().find_map(|(wanted, encoding)| find(wanted).map(|(m, k)| (m, k, encoding))) {
-        return Ok((media, kind, encoding));
+    let found = content.iter().filter_map(|(kind, media)| {
+        let (rank, encoding) = way(kind)?;
+        Some((rank, (media, kind.as_str(), encoding)))
+    });
+    if let Some((_, best)) = found.min_by_key(|(rank, _)| *rank) {
+        return Ok(best);
     }
     let kinds: Vec<String> = content.keys().take(3).map(|kind| brief(kind, 60)).collect();
     Err(format!("a body of type `{}` cannot be written", kinds.join("`, `")))
+}
+
+/// How a body of some type is written, and how gladly.
+fn way(kind: &str) -> Option<(u8, &'static str)> {
+    match kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "application/json" => Some((0, "json")),
+        kind if kind.contains("json") => Some((1, "json")),
+        "application/x-www-form-urlencoded" => Some((2, "form")),
+        "*/*" | "application/*" => Some((3, "json")),
+        kind if kind.starts_with("text/") && !kind.contains("xml") => Some((4, "text")),
+        _ => None,
+    }
 }
 
 /// The properties of a body that is an object with known fields.
