@@ -68,6 +68,9 @@ pub struct OAuth2 {
     pub discover: Option<Discover>,
     #[serde(default)]
     pub app_help: Option<String>,
+    /// Whether a project chose the addresses, by importing them.
+    #[serde(default)]
+    pub is_imported: bool,
     #[serde(default)]
     pub fields: BTreeMap<String, Field>,
     #[serde(default)]
@@ -77,10 +80,10 @@ pub struct OAuth2 {
 }
 
 impl OAuth2 {
-    /// Whether whoever connects decides where the client's secret is sent.
+    /// Whether a project, or whoever connects, decides where the client's secret is sent.
     pub fn trusts_the_connection(&self) -> bool {
         let urls = [Some(&self.token_url), self.refresh_url.as_ref(), self.revoke_url.as_ref()];
-        urls.into_iter().flatten().any(|url| url.starts_with('{'))
+        urls.into_iter().flatten().any(|url| self.is_imported || url.starts_with('{'))
     }
 }
 

@@ -11,6 +11,8 @@ pub enum CatalogError {
     UnknownAction(String),
     #[error("Event not found")]
     UnknownEvent(String),
+    #[error("the project's own integrations could not be read: {0}")]
+    NotRead(String),
     #[error("The cursor is not one of ours; leave it out to start at the beginning.")]
     BadCursor,
     #[error("`limit` must be at least 1.")]

@@ -11,6 +11,7 @@ pub mod search;
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use kernel::ProjectId;
 
 pub use browse::{Page, PageQuery};
@@ -29,6 +30,11 @@ pub trait Source: Send + Sync + std::fmt::Debug {
 
     /// Projects with the same edition see the same integrations, and share one search index; it changes when the list does.
     fn edition(&self, project: ProjectId) -> u64;
+
+    /// Brings what the project has of its own into memory; until then it is not listed. Quick when it is there already.
+    fn ready(&self, _: ProjectId) -> BoxFuture<'_, Result<(), CatalogError>> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
 /// Every provider's integrations.
@@ -49,6 +55,14 @@ impl Catalog {
     pub fn with_embedder(mut self, embedder: Arc<dyn search::Embedder>) -> Self {
         self.embedder = Some(embedder);
         self
+    }
+
+    /// Makes sure that everything the project can use is listed. Whoever acts for a project asks for this before anything else.
+    pub async fn ready(&self, project: ProjectId) -> Result<(), CatalogError> {
+        for source in &self.sources {
+            source.ready(project).await?;
+        }
+        Ok(())
     }
 
     pub fn providers(&self) -> Vec<Provider> {

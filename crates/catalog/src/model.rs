@@ -1,5 +1,6 @@
 //! The model: provider, integration, action, event.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -41,6 +42,8 @@ pub struct Integration {
     pub actions: Vec<Arc<Action>>,
     pub events: Vec<Arc<Event>>,
     index: HashMap<String, usize>,
+    /// What its provider runs it with; nobody else can read it.
+    service: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// How often one account may call.
@@ -83,7 +86,20 @@ impl Integration {
             actions: draft.actions.into_iter().map(Arc::new).collect(),
             events: draft.events.into_iter().map(Arc::new).collect(),
             index,
+            service: None,
         }
+    }
+
+    /// The integration with what its provider runs it with, so that both are always of the same edition.
+    #[must_use]
+    pub fn served_by(mut self, service: impl Any + Send + Sync) -> Self {
+        self.service = Some(Arc::new(service));
+        self
+    }
+
+    /// What its provider runs it with.
+    pub fn service<T: Any>(&self) -> Option<&T> {
+        self.service.as_ref()?.downcast_ref()
     }
 
     pub fn action(&self, key: &str) -> Option<&Arc<Action>> {

@@ -66,7 +66,7 @@ impl Connections {
     }
 
     async fn exchange(&self, ticket: &Ticket, connection: &Connection, secrets: Secrets, code: &str) -> Result<Finished, ConnectionError> {
-        let integration = self.integration_of(connection)?;
+        let integration = self.integration_of(connection).await?;
         let (scheme, oauth) = oauth_scheme(&integration).ok_or(ConnectionError::BadAttempt)?;
         let app = self.app_used(connection.project, secrets.app).await?.ok_or_else(|| self.no_app(&integration, oauth))?;
         let client = self.client(&app, oauth)?;
@@ -107,7 +107,7 @@ impl Connections {
     /// The form behind a link, as long as it is open.
     pub async fn hosted_form(&self, ticket: &str) -> Result<HostedForm, ConnectionError> {
         let (_, secrets, connection) = self.redeem(ticket, Counter::Form).await?;
-        let integration = self.integration_of(&connection)?;
+        let integration = self.integration_of(&connection).await?;
         let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
         Ok(HostedForm {
             integration_name: integration.name.clone(),
@@ -120,7 +120,7 @@ impl Connections {
     /// Takes what a person typed. A credential that is refused leaves the link open for another try.
     pub async fn submit_form(&self, ticket: &str, values: BTreeMap<String, String>) -> Result<Finished, ConnectionError> {
         let (ticket, secrets, connection) = self.redeem(ticket, Counter::Form).await?;
-        let integration = self.integration_of(&connection)?;
+        let integration = self.integration_of(&connection).await?;
         let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
         let mut fields = check_fields(scheme, values)?;
         let times = self.acquire(&integration, scheme, &mut fields).await?;

@@ -40,7 +40,8 @@ impl Connection {
 
 impl Connections {
     /// The integration that a connection is for.
-    pub(crate) fn integration_of(&self, connection: &Connection) -> Result<Arc<Integration>, ConnectionError> {
+    pub(crate) async fn integration_of(&self, connection: &Connection) -> Result<Arc<Integration>, ConnectionError> {
+        self.catalog.ready(connection.project).await?;
         Ok(self.catalog.integration(connection.project, &connection.provider, &connection.integration)?)
     }
 
@@ -116,11 +117,15 @@ impl Connections {
             integration.schemes().filter(|scheme| scheme.wire_name() == Some("api_key")).map(AuthScheme::name).collect();
         let otherwise =
             if others.is_empty() { String::new() } else { format!(" Or connect with auth_scheme `{}`.", others.join("` or `")) };
+        let name = match integration.provider {
+            "native" => integration.key.clone(),
+            provider => format!("{provider}/{}", integration.key),
+        };
         ConnectionError::NoApp(format!(
             "The '{}' integration needs an OAuth app of yours. {help} Use the redirect URL {} and save the client id and secret with `toolyard oauth-app set {}` or POST /tools/oauth-apps.{otherwise}",
             integration.key,
             self.callback_url(),
-            integration.key
+            name
         ))
     }
 }

@@ -62,7 +62,7 @@ impl Connections {
         if !connection.is_active {
             return Err(ConnectionError::Inactive(connection.slug));
         }
-        let integration = self.integration_of(&connection)?;
+        let integration = self.integration_of(&connection).await?;
         let scheme = connection.scheme(&integration).or(integration.auth.first());
         let scheme = scheme.ok_or(ConnectionError::NotFound)?;
         if !force
@@ -126,7 +126,7 @@ impl Connections {
     }
 
     async fn tell_provider(&self, connection: &Connection) -> Option<()> {
-        let integration = self.integration_of(connection).ok()?;
+        let integration = self.integration_of(connection).await.ok()?;
         let Some(AuthScheme::OAuth2(oauth)) = connection.scheme(&integration).map(|scheme| &**scheme) else {
             return None;
         };

@@ -38,6 +38,7 @@ kinds! {
     Event => EventId,
     Delivery => DeliveryId,
     Agent => AgentId,
+    Import => ImportId,
 }
 
 impl<T> Id<T> {

@@ -17,8 +17,8 @@ pub mod time;
 pub use access::{Permission, PermissionSet, Role, Scope};
 pub use call_ref::CallRef;
 pub use id::{
-    AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, Id, KeyId, ProjectId, RevisionId, RunId, ScheduleId,
-    SubscriptionId, UseCaseId, UserId, VariantId,
+    AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, Id, ImportId, KeyId, ProjectId, RevisionId, RunId,
+    ScheduleId, SubscriptionId, UseCaseId, UserId, VariantId,
 };
 pub use slug::Slug;
 pub use time::{Clock, Timestamp};

@@ -2,3 +2,4 @@
 //! never know a caller, a permission or a row.
 
 pub mod native;
+pub mod openapi;

@@ -235,7 +235,7 @@ pub(crate) async fn revoke(app: &App, scope: Scope, id: ConnectionId) -> ApiResu
 }
 
 /// Tells everyone who uses the connection that it is of no use any more.
-async fn release(app: &App, scope: Scope, id: ConnectionId, why: &str) -> ApiResult<()> {
+pub(crate) async fn release(app: &App, scope: Scope, id: ConnectionId, why: &str) -> ApiResult<()> {
     for consumer in &app.consumers {
         consumer.released(scope.project, id, why).await?;
     }

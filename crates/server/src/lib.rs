@@ -21,6 +21,7 @@ use std::time::Duration;
 use ::agents::Agents;
 use ::catalog::Catalog;
 use ::connections::{Connections, Consumer};
+use ::imports::Imports;
 use ::tools::Tools;
 use ::triggers::Triggers;
 use ::workflows::Workflows;
@@ -42,6 +43,7 @@ pub struct Parts {
     pub catalog: Catalog,
     pub connections: Connections,
     pub workflows: Workflows,
+    pub imports: Imports,
     pub tools: Tools,
     pub triggers: Triggers,
     pub agents: Agents,

@@ -264,10 +264,13 @@ impl Tools {
     }
 
     async fn target(&self, scope: Scope, provider: &str, integration: &str, action: &str, slug: &str) -> Result<Target, CallError> {
+        self.catalog.ready(scope.project).await.map_err(|error| CallError::Connection(error.into()))?;
+        // Before the connection: a credential that is read now was not yet revoked when this integration took the place of another.
+        let found = self.catalog.integration(scope.project, provider, integration);
         let connection = self.connections.find(scope.project, provider, integration, slug).await?;
         let connection = connection.ok_or_else(|| CallError::ConnectionNotFound(format!("{provider}/{integration}/{slug}")))?;
         let missing = || CallError::ActionNotFound(format!("{provider}/{integration}/{action}"));
-        let integration = self.catalog.integration(scope.project, provider, integration).map_err(|_| missing())?;
+        let integration = found.map_err(|_| missing())?;
         let action = integration.action(action).cloned().ok_or_else(missing)?;
         Ok(Target { integration, action, connection })
     }

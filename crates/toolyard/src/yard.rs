@@ -11,9 +11,11 @@ use anyhow::Context;
 use catalog::{Catalog, Source};
 use connections::{Connections, Connector};
 use egress::Egress;
+use imports::{Imports, Mirror};
 use kernel::Clock;
 use kernel::key::PlainKey;
 use providers::native::{self, Native};
+use providers::openapi::{self, OpenApi};
 use sentences::Sentences;
 use server::{App, Options, Parts};
 use store::Db;
@@ -38,6 +40,7 @@ pub struct Yard {
     pub accounts: Accounts,
     pub catalog: Catalog,
     pub connections: Connections,
+    pub imports: Imports,
     pub workflows: Workflows,
     pub tools: Tools,
     pub triggers: Triggers,
@@ -65,7 +68,9 @@ impl Yard {
         let accounts = Accounts::new(db.clone(), clock.clone());
         let egress = egress(&config)?;
         let native = Arc::new(Native::new(manifests(&config)?, egress.clone())?);
-        let mut catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>]);
+        let openapi = Arc::new(OpenApi::new(egress.clone()));
+        let mirror = Mirror::new(db.clone(), vault.sealer.clone(), vec![openapi.clone()]);
+        let mut catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about())]);
         if config.sentence_model {
             catalog = catalog.with_embedder(Arc::new(Sentences::new(Some(config.data_dir.join("sentences.vectors")))));
         }
@@ -76,11 +81,21 @@ impl Yard {
             signer: vault.signer.clone(),
             catalog: catalog.clone(),
             egress: egress.clone(),
-            connectors: HashMap::from([(native::KEY, native.clone() as Arc<dyn Connector>)]),
+            connectors: HashMap::from([
+                (native::KEY, native.clone() as Arc<dyn Connector>),
+                (openapi::KEY, openapi.clone() as Arc<dyn Connector>),
+            ]),
             public_url: config.public_url.clone(),
         });
+        let imports = Imports::new(imports::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            sealer: vault.sealer.clone(),
+            mirror,
+            connections: connections.clone(),
+        });
         let sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
-        let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>)]);
+        let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>), (openapi::KEY, openapi as Arc<dyn Runner>)]);
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
         ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
         let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners);
@@ -108,7 +123,7 @@ impl Yard {
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
         }
-        Ok(Self { config, db, vault, accounts, catalog, connections, workflows, tools, triggers, agents, operator_key, first_key })
+        Ok(Self { config, db, vault, accounts, catalog, connections, imports, workflows, tools, triggers, agents, operator_key, first_key })
     }
 
     /// The edge over this yard.
@@ -118,6 +133,7 @@ impl Yard {
             accounts: self.accounts.clone(),
             catalog: self.catalog.clone(),
             connections: self.connections.clone(),
+            imports: self.imports.clone(),
             workflows: self.workflows.clone(),
             tools: self.tools.clone(),
             triggers: self.triggers.clone(),
@@ -140,6 +156,7 @@ impl Yard {
     /// Ends what is under way and closes the database.
     pub async fn close(&self) {
         self.triggers.drain().await;
+        self.imports.drain().await;
         self.tools.drain().await;
         self.connections.drain().await;
         self.db.close().await;

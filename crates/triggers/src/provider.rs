@@ -39,7 +39,7 @@ enum Got {
 
 impl Triggers {
     /// Looks up what a connection and an event key name.
-    pub(crate) fn watched(
+    pub(crate) async fn watched(
         &self,
         project: ProjectId,
         connection: Connection,
@@ -50,6 +50,7 @@ impl Triggers {
             || TriggerError::Invalid(format!("`{event_key}` is not an event of {}; see /triggers/catalog", connection.integration));
         let source = self.sources.get(connection.provider.as_str()).cloned();
         let source = source.ok_or_else(|| TriggerError::Invalid(format!("provider `{}` has no events", connection.provider)))?;
+        self.catalog.ready(project).await.map_err(ConnectionError::from)?;
         let integration = self.catalog.integration(project, &connection.provider, &connection.integration).map_err(|_| unknown())?;
         let event = integration.event(event_key).cloned().ok_or_else(unknown)?;
         let way = source.way(&integration.key, event_key).ok_or_else(unknown)?;
@@ -61,7 +62,7 @@ impl Triggers {
         let Some(connection) = row.connection else { return Ok(None) };
         let connection = self.connections.get(row.project, connection).await?;
         let (event_key, config) = read_event(&row.data)?;
-        self.watched(row.project, connection, &event_key, config).map(Some)
+        self.watched(row.project, connection, &event_key, config).await.map(Some)
     }
 
     /// The address that a provider sends events to.

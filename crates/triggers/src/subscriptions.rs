@@ -264,7 +264,7 @@ impl Triggers {
             Some(connection) => {
                 let connection = self.connections.get(scope.project, connection).await?;
                 connection.require_usable()?;
-                let watched = self.watched(scope.project, connection, &event_key, config.clone())?;
+                let watched = self.watched(scope.project, connection, &event_key, config.clone()).await?;
                 check_config(&watched, &config)?;
                 Some(watched)
             }

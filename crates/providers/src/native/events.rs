@@ -11,7 +11,7 @@ use triggers::{EventSource, Incoming, Judged, Polled, Refusal, Registered, Watch
 use super::load::{Hook, Hooks, PollCall, Service, Watched};
 use super::manifest::SignatureSecret;
 use super::operation::Operation;
-use super::run::{Ask, Unanswered};
+use super::run::{Ask, Unanswered, ask_for};
 use super::{Native, reply, webhook};
 
 /// How often a first poll asks again for what its answer left out.
@@ -140,7 +140,7 @@ impl Native {
         arguments: &Map<String, Value>,
     ) -> Result<Response, WatchError> {
         let ask = Ask { integration: watch.integration, connection: watch.connection, usable: watch.usable, arguments };
-        self.ask_for(service, operation, ask).await.map_err(|error| match error {
+        ask_for(&self.egress, service, operation, ask).await.map_err(|error| match error {
             Unanswered::Build(error) => WatchError::Config(error.to_string()),
             Unanswered::Unreachable(error) => WatchError::Unreachable(error),
         })

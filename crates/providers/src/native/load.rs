@@ -8,9 +8,9 @@ use catalog::{Action, Draft, Event, Integration, RateLimit};
 use http::Method;
 use kernel::json::Document;
 use rust_embed::RustEmbed;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::KEY;
 use super::manifest::{
     ActionSpec, EventSpec, Failure, Line, Manifest, Pagination, Param, Poll, Registration, Webhook, Webhooks, check, input_schema,
     output_schema,
@@ -32,7 +32,7 @@ pub struct LoadError {
 
 /// What is needed to call one integration.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(crate) struct Service {
     pub(super) base_url: String,
     pub(super) account: Option<AccountCall>,
     pub(super) failure: Option<Failure>,
@@ -137,7 +137,7 @@ fn read(file: &str, bytes: &[u8]) -> Result<Manifest, LoadError> {
 }
 
 /// Turns a manifest into what is listed and what is called.
-pub(super) fn compile(manifest: Manifest) -> Result<(Integration, Service), LoadError> {
+pub(crate) fn compile(provider: &'static str, manifest: Manifest) -> Result<(Integration, Service), LoadError> {
     let fail = |place: &str, message: String| LoadError { file: manifest.key.clone(), message: format!("{place}: {message}") };
     let mut calls = HashMap::with_capacity(manifest.actions.len());
     let mut actions = Vec::with_capacity(manifest.actions.len());
@@ -177,7 +177,7 @@ pub(super) fn compile(manifest: Manifest) -> Result<(Integration, Service), Load
         actions,
         events,
     };
-    Ok((Integration::new(KEY, draft), service))
+    Ok((Integration::new(provider, draft), service))
 }
 
 fn headers<'a>(manifest: &'a Manifest, spec: Option<&'a ActionSpec>) -> Vec<(&'a str, &'a str)> {
@@ -185,14 +185,26 @@ fn headers<'a>(manifest: &'a Manifest, spec: Option<&'a ActionSpec>) -> Vec<(&'a
     manifest.headers.iter().chain(own).map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
+/// The input schema of an action that a provider made; the error says why it cannot be called.
+pub(crate) fn input_of(action: &Value) -> Result<Value, String> {
+    let spec = ActionSpec::deserialize(action).map_err(|error| error.to_string())?;
+    let headers = spec.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    Ok(input_schema(operation_of(&spec, headers)?.params()))
+}
+
 /// The request of an action.
 pub(super) fn action_operation(manifest: &Manifest, spec: &ActionSpec) -> Result<Operation, String> {
+    operation_of(spec, headers(manifest, Some(spec)))
+}
+
+pub(crate) fn operation_of(spec: &ActionSpec, headers: Vec<(&str, &str)>) -> Result<Operation, String> {
     Operation::compile(&Parts {
         request: &spec.request,
         params: Some(&spec.params),
         query: spec.query.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-        headers: headers(manifest, Some(spec)),
+        headers,
         encoding: spec.encoding,
+        optional_body: spec.optional_body,
         body: spec.body.as_ref(),
         graphql: spec.graphql.as_deref(),
         variables: None,
@@ -203,7 +215,8 @@ fn action(spec: &ActionSpec, operation: &Operation) -> Action {
     let input = input_schema(operation.params());
     let mut action = Action::new(spec.key.clone(), spec.name.clone(), spec.description.clone(), &input);
     action.use_cases.clone_from(&spec.use_cases);
-    action.output_schema = spec.output.as_ref().map(|output| Document::from(&output_schema(output)));
+    let short = || spec.output.as_ref().map(|output| Document::from(&output_schema(output)));
+    action.output_schema = spec.output_schema.as_ref().map(Document::from).or_else(short);
     action.scopes.clone_from(&spec.scopes);
     action.read_only = spec.is_read_only();
     action.destructive = spec.is_destructive();

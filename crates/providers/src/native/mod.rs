@@ -1,14 +1,16 @@
 //! The integrations that Toolyard ships: manifests turned into requests.
 
-mod connect;
+pub(crate) mod connect;
 mod events;
 mod filters;
-mod load;
+pub(crate) mod load;
 pub mod manifest;
 pub mod operation;
+mod pairs;
 mod poll;
 mod reply;
-mod run;
+pub(crate) mod run;
+mod values;
 mod webhook;
 
 use std::collections::HashMap;
@@ -36,7 +38,7 @@ impl Native {
     pub fn new(manifests: Vec<manifest::Manifest>, egress: Egress) -> Result<Self, LoadError> {
         let mut native = Self { egress, integrations: Vec::new(), services: HashMap::new() };
         for manifest in manifests {
-            let (integration, service) = load::compile(manifest)?;
+            let (integration, service) = load::compile(KEY, manifest)?;
             let integration = Arc::new(integration);
             match native.integrations.iter_mut().find(|known| known.key == integration.key) {
                 Some(known) => *known = integration.clone(),

@@ -2,16 +2,17 @@
 
 use bytes::Bytes;
 use catalog::auth::{Fields, Send};
-use catalog::fill::{FillError, SEGMENT, fill_address};
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use catalog::fill::{FillError, fill_address};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use kernel::template::Template;
-use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::filters::ENGINE;
 use super::manifest::{Encoding, Line, Param, Place, Scalar, Style};
+use super::pairs::QueryPairs;
+use super::values::{Fill, Values, simple};
 
 /// A compiled request.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub struct Operation {
 
 #[derive(Debug)]
 enum Body {
-    Params,
+    Params { optional: bool },
     Template(Template),
     Graphql { document: String, variables: Option<Template> },
 }
@@ -39,6 +40,7 @@ pub struct Parts<'a> {
     pub query: Vec<(String, Scalar)>,
     pub headers: Vec<(&'a str, &'a str)>,
     pub encoding: Encoding,
+    pub optional_body: bool,
     pub body: Option<&'a Value>,
     pub graphql: Option<&'a str>,
     pub variables: Option<&'a Value>,
@@ -86,7 +88,7 @@ impl Operation {
                 Body::Graphql { document: document.to_owned(), variables: parts.variables.map(template).transpose()? }
             }
             (None, Some(body)) => Body::Template(template(body)?),
-            (None, None) => Body::Params,
+            (None, None) => Body::Params { optional: parts.optional_body },
         };
         let headers = parts
             .headers
@@ -117,7 +119,7 @@ impl Operation {
     pub fn template_variables(&self) -> Option<Vec<String>> {
         match &self.body {
             Body::Template(template) | Body::Graphql { variables: Some(template), .. } => Some(template.variables()),
-            Body::Params | Body::Graphql { variables: None, .. } => None,
+            Body::Params { .. } | Body::Graphql { variables: None, .. } => None,
         }
     }
 
@@ -141,9 +143,10 @@ impl Operation {
                 Place::Query => query.flatten(&param.wire, value, param.style),
                 Place::Header => {
                     let name: HeaderName = param.wire.parse().map_err(|_| BuildError::BadHeader(param.name.clone()))?;
-                    put_header(&mut headers, name, &scalar(&param.name, value)?, false)?;
+                    put_header(&mut headers, name, &simple(&param.name, value)?, false)?;
                 }
-                Place::Path | Place::Body | Place::Named => {}
+                Place::Cookie => put_cookie(&mut headers, &param.wire, &simple(&param.name, value)?)?,
+                Place::Path | Place::Body | Place::Content | Place::Named => {}
             }
         }
         let body = self.body(&values, &mut headers)?;
@@ -164,9 +167,10 @@ impl Operation {
 
     fn body(&self, values: &Values<'_>, headers: &mut HeaderMap) -> Result<Bytes, BuildError> {
         let content = match &self.body {
-            Body::Params => {
+            Body::Params { .. } if let Some(param) = values.content() => values.argument(param).cloned(),
+            Body::Params { optional } => {
                 let fields = values.body_fields();
-                if fields.is_empty() && self.line.is_bodiless() {
+                if fields.is_empty() && (*optional || self.line.is_bodiless()) {
                     return Ok(Bytes::new());
                 }
                 if fields.is_empty() && !self.params.iter().any(|param| param.place == Place::Body) {
@@ -189,6 +193,10 @@ impl Operation {
                 headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
                 serde_json::to_vec(&content).map(Bytes::from).map_err(|error| BuildError::Body(error.to_string()))
             }
+            Encoding::Text => {
+                headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
+                simple("body", &content).map(Bytes::from)
+            }
             Encoding::Form => {
                 headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/x-www-form-urlencoded"));
                 let mut pairs = QueryPairs::default();
@@ -206,7 +214,12 @@ impl Operation {
 fn apply(send: &Send, values: &Values<'_>, headers: &mut HeaderMap, query: &mut QueryPairs) -> Result<(), BuildError> {
     for (name, text) in &send.headers {
         let name: HeaderName = name.parse().map_err(|_| BuildError::BadHeader(name.clone()))?;
-        put_header(headers, name, &values.fill(text, Fill::Raw)?, true)?;
+        let value = values.fill(text, Fill::Raw)?;
+        if name == COOKIE {
+            add_cookie(headers, &value)?;
+        } else {
+            put_header(headers, name, &value, true)?;
+        }
     }
     for (name, text) in &send.query {
         query.push(name, values.fill(text, Fill::Raw)?);
@@ -220,150 +233,24 @@ fn apply(send: &Send, values: &Values<'_>, headers: &mut HeaderMap, query: &mut 
     Ok(())
 }
 
+/// A cookie of an argument: nothing in it can end it or begin another.
+fn put_cookie(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), BuildError> {
+    if value.bytes().any(|byte| !byte.is_ascii_graphic() || matches!(byte, b';' | b',' | b'"' | b'\\')) {
+        return Err(BuildError::BadHeader(name.to_owned()));
+    }
+    add_cookie(headers, &format!("{name}={value}"))
+}
+
+/// Cookies share one header.
+fn add_cookie(headers: &mut HeaderMap, pair: &str) -> Result<(), BuildError> {
+    let others = headers.get(COOKIE).and_then(|cookies| cookies.to_str().ok());
+    let cookies = others.map_or_else(|| pair.to_owned(), |others| format!("{others}; {pair}"));
+    put_header(headers, COOKIE, &cookies, true)
+}
+
 fn put_header(headers: &mut HeaderMap, name: HeaderName, value: &str, sensitive: bool) -> Result<(), BuildError> {
     let mut value = HeaderValue::from_str(value).map_err(|_| BuildError::BadHeader(name.to_string()))?;
     value.set_sensitive(sensitive);
     headers.insert(name, value);
     Ok(())
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fill {
-    /// A path: values are percent-encoded.
-    Path,
-    /// Anything else: values as they are.
-    Raw,
-}
-
-/// What placeholders are filled from.
-struct Values<'a> {
-    params: &'a [Param],
-    arguments: &'a Map<String, Value>,
-    fields: &'a Fields,
-}
-
-impl<'a> Values<'a> {
-    /// The value of a parameter: the argument, else its default. An explicit null counts as left out, except in the body.
-    fn argument(&self, param: &'a Param) -> Option<&'a Value> {
-        match self.arguments.get(&param.name) {
-            Some(Value::Null) if param.place != Place::Body => None,
-            Some(value) => Some(value),
-            None => param.default.as_deref(),
-        }
-    }
-
-    fn body_fields(&self) -> Map<String, Value> {
-        let body = self.params.iter().filter(|param| param.place == Place::Body);
-        body.filter_map(|param| Some((param.wire.clone(), self.argument(param)?.clone()))).collect()
-    }
-
-    /// All parameters by name, for templates.
-    fn context(&self) -> Value {
-        let mut context: Map<String, Value> =
-            self.params.iter().filter_map(|param| Some((param.name.clone(), self.argument(param)?.clone()))).collect();
-        for (name, value) in self.arguments {
-            context.entry(name.clone()).or_insert_with(|| value.clone());
-        }
-        Value::Object(context)
-    }
-
-    fn fill(&self, text: &str, mode: Fill) -> Result<String, BuildError> {
-        let mut filled = String::with_capacity(text.len() + 16);
-        let mut rest = text;
-        while let Some(start) = rest.find('{') {
-            filled.push_str(&rest[..start]);
-            let Some(end) = rest[start..].find('}') else { break };
-            self.push(&mut filled, &rest[start + 1..start + end], mode)?;
-            rest = &rest[start + end + 1..];
-        }
-        filled.push_str(rest);
-        Ok(filled)
-    }
-
-    /// As `fill`, but nothing at all when a parameter in the text was left out.
-    fn fill_optional(&self, text: &str) -> Result<Option<String>, BuildError> {
-        match self.fill(text, Fill::Raw) {
-            Err(BuildError::Missing(_)) => Ok(None),
-            filled => filled.map(Some),
-        }
-    }
-
-    fn push(&self, filled: &mut String, name: &str, mode: Fill) -> Result<(), BuildError> {
-        if let Some(field) = name.strip_prefix("connection.") {
-            let value = self.fields.get(field).ok_or_else(|| FillError::NoField(field.to_owned()))?;
-            match mode {
-                Fill::Raw => filled.push_str(value),
-                Fill::Path => filled.extend(utf8_percent_encode(value, SEGMENT)),
-            }
-            return Ok(());
-        }
-        let param = self.params.iter().find(|param| param.name == name);
-        let value = param.map_or_else(|| self.arguments.get(name), |param| self.argument(param));
-        let value = value.filter(|value| !value.is_null()).ok_or_else(|| BuildError::Missing(name.to_owned()))?;
-        let text = scalar(name, value)?;
-        if mode != Fill::Path {
-            filled.push_str(&text);
-            return Ok(());
-        }
-        let slashes = param.is_some_and(|param| param.slashes);
-        let segments: Vec<&str> = if slashes { text.split('/').collect() } else { vec![text.as_str()] };
-        for (index, segment) in segments.iter().enumerate() {
-            if matches!(*segment, "" | "." | "..") {
-                return Err(BuildError::BadPathValue(name.to_owned()));
-            }
-            if index > 0 {
-                filled.push('/');
-            }
-            filled.extend(utf8_percent_encode(segment, SEGMENT));
-        }
-        Ok(())
-    }
-}
-
-fn scalar(name: &str, value: &Value) -> Result<String, BuildError> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
-        Value::Bool(flag) => Ok(flag.to_string()),
-        _ => Err(BuildError::NotScalar(name.to_owned())),
-    }
-}
-
-/// Names and values of a query string or a form.
-#[derive(Default)]
-struct QueryPairs(Vec<(String, String)>);
-
-impl QueryPairs {
-    fn push(&mut self, name: &str, value: String) {
-        self.0.push((name.to_owned(), value));
-    }
-
-    fn flatten(&mut self, name: &str, value: &Value, style: Style) {
-        match value {
-            Value::Null => {}
-            Value::Object(fields) => fields.iter().for_each(|(key, value)| self.flatten(&format!("{name}[{key}]"), value, style)),
-            Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
-                items.iter().enumerate().for_each(|(index, item)| self.flatten(&format!("{name}[{index}]"), item, style));
-            }
-            Value::Array(items) => {
-                let texts = items.iter().filter_map(|item| scalar(name, item).ok());
-                match style {
-                    Style::Repeat => texts.for_each(|text| self.push(name, text)),
-                    Style::Brackets => texts.for_each(|text| self.push(&format!("{name}[]"), text)),
-                    Style::Comma => self.push(name, texts.collect::<Vec<_>>().join(",")),
-                }
-            }
-            other => self.0.extend(scalar(name, other).ok().map(|text| (name.to_owned(), text))),
-        }
-    }
-
-    fn append_to(self, url: &mut Url) {
-        if !self.0.is_empty() {
-            url.query_pairs_mut().extend_pairs(self.0);
-        }
-    }
-
-    fn encode(self) -> String {
-        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(self.0).finish()
-    }
 }

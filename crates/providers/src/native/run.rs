@@ -5,7 +5,7 @@ use std::time::Duration;
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Send};
 use connections::Usable;
-use egress::{EgressError, RateLimit, Redirects, Request, Response, Retry};
+use egress::{Egress, EgressError, RateLimit, Redirects, Request, Response, Retry};
 use futures_util::future::BoxFuture;
 use http::Method;
 use kernel::ConnectionId;
@@ -22,7 +22,10 @@ const MAX_REDIRECTS: u8 = 3;
 
 impl Runner for Native {
     fn run<'a>(&'a self, invocation: Invocation<'a>) -> BoxFuture<'a, Result<ToolResult, RunError>> {
-        Box::pin(self.run_action(invocation))
+        Box::pin(async move {
+            let service = self.services.get(&invocation.integration.key).ok_or_else(|| missing(invocation))?;
+            run(&self.egress, service, invocation).await
+        })
     }
 }
 
@@ -42,42 +45,43 @@ pub(super) enum Unanswered {
     Unreachable(EgressError),
 }
 
-impl Native {
-    async fn run_action(&self, invocation: Invocation<'_>) -> Result<ToolResult, RunError> {
-        let Invocation { integration, action, arguments, connection, usable } = invocation;
-        let missing = || RunError::Upstream(format!("`{}` is not here any more", action.key));
-        let service = self.services.get(&integration.key).ok_or_else(missing)?;
-        let call = service.calls.get(&action.key).ok_or_else(missing)?;
-        let ask = Ask { integration, connection, usable, arguments };
-        let response = self.ask_for(service, &call.operation, ask).await.map_err(|error| match error {
-            Unanswered::Build(BuildError::Address(error)) => RunError::Connection(error.to_string()),
-            Unanswered::Build(other) => RunError::Arguments(other.to_string()),
-            Unanswered::Unreachable(error) => RunError::Unreachable(error),
-        })?;
-        let scrub = |text: String| usable.fields.scrub(&text);
-        match reply::read(&response, service.failure.as_ref(), call.result.as_deref()) {
-            Ok(result) => Ok(ToolResult { error: result.error.map(scrub), ..result }),
-            Err(RunError::Unauthorized(text)) => Err(RunError::Unauthorized(scrub(text))),
-            Err(RunError::Upstream(text)) => Err(RunError::Upstream(scrub(text))),
-            Err(RunError::Server { status, message }) => Err(RunError::Server { status, message: scrub(message) }),
-            Err(other) => Err(other),
-        }
+/// Runs an action of a service: builds its request, sends it and reads the answer.
+pub(crate) async fn run(egress: &Egress, service: &Service, invocation: Invocation<'_>) -> Result<ToolResult, RunError> {
+    let Invocation { integration, action, arguments, connection, usable } = invocation;
+    let call = service.calls.get(&action.key).ok_or_else(|| missing(invocation))?;
+    let ask = Ask { integration, connection, usable, arguments };
+    let response = ask_for(egress, service, &call.operation, ask).await.map_err(|error| match error {
+        Unanswered::Build(BuildError::Address(error)) => RunError::Connection(error.to_string()),
+        Unanswered::Build(other) => RunError::Arguments(other.to_string()),
+        Unanswered::Unreachable(error) => RunError::Unreachable(error),
+    })?;
+    let scrub = |text: String| usable.fields.scrub(&text);
+    match reply::read(&response, service.failure.as_ref(), call.result.as_deref()) {
+        Ok(result) => Ok(ToolResult { error: result.error.map(scrub), ..result }),
+        Err(RunError::Unauthorized(text)) => Err(RunError::Unauthorized(scrub(text))),
+        Err(RunError::Upstream(text)) => Err(RunError::Upstream(scrub(text))),
+        Err(RunError::Server { status, message }) => Err(RunError::Server { status, message: scrub(message) }),
+        Err(other) => Err(other),
     }
+}
 
-    /// Builds and sends a request with the account's credential, within the integration's rate limit.
-    pub(super) async fn ask_for(&self, service: &Service, operation: &Operation, ask: Ask<'_>) -> Result<Response, Unanswered> {
-        let Ask { integration, connection, usable, arguments } = ask;
-        let base_url = usable.scheme.as_ref().and_then(|scheme| scheme.base_url()).unwrap_or(&service.base_url);
-        let send = usable.scheme.as_deref().map_or_else(|| Send::nothing(), AuthScheme::send);
-        let built = operation.build(base_url, send, arguments, &usable.fields).map_err(Unanswered::Build)?;
-        let mut request = request(built);
-        request.limit = integration.rate_limit.map(|limit| RateLimit {
-            key: connection.to_string(),
-            requests: limit.requests,
-            per: Duration::from_secs(limit.seconds.into()),
-        });
-        self.egress.send(request).await.map_err(Unanswered::Unreachable)
-    }
+pub(crate) fn missing(invocation: Invocation<'_>) -> RunError {
+    RunError::Upstream(format!("`{}` is not here any more", invocation.action.key))
+}
+
+/// Builds and sends a request with the account's credential, within the integration's rate limit.
+pub(super) async fn ask_for(egress: &Egress, service: &Service, operation: &Operation, ask: Ask<'_>) -> Result<Response, Unanswered> {
+    let Ask { integration, connection, usable, arguments } = ask;
+    let base_url = usable.scheme.as_ref().and_then(|scheme| scheme.base_url()).unwrap_or(&service.base_url);
+    let send = usable.scheme.as_deref().map_or_else(|| Send::nothing(), AuthScheme::send);
+    let built = operation.build(base_url, send, arguments, &usable.fields).map_err(Unanswered::Build)?;
+    let mut request = request(built);
+    request.limit = integration.rate_limit.map(|limit| RateLimit {
+        key: connection.to_string(),
+        requests: limit.requests,
+        per: Duration::from_secs(limit.seconds.into()),
+    });
+    egress.send(request).await.map_err(Unanswered::Unreachable)
 }
 
 pub(super) fn request(built: Built) -> Request {

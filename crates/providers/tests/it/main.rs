@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod events;
+mod openapi;
 mod public_documents;
 mod webhooks;

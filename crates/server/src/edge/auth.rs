@@ -61,7 +61,11 @@ impl<P: Requires> FromRequestParts<App> for Scoped<P> {
         };
         let scope = app.accounts.authenticator().authenticate(key).await?;
         let scope = scope.ok_or_else(|| ApiError::unauthorized("invalid_key", BAD_KEY))?;
-        if scope.may(P::PERMISSION) { Ok(Self(scope, PhantomData)) } else { Err(ApiError::forbidden()) }
+        if !scope.may(P::PERMISSION) {
+            return Err(ApiError::forbidden());
+        }
+        app.catalog.ready(scope.project).await?;
+        Ok(Self(scope, PhantomData))
     }
 }
 

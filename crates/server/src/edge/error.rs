@@ -116,6 +116,7 @@ impl From<catalog::CatalogError> for ApiError {
         match error {
             E::UnknownProvider(_) | E::UnknownIntegration(_) | E::UnknownAction(_) | E::UnknownEvent(_) => Self::not_found(text),
             E::BadCursor | E::BadLimit => Self::unprocessable(text),
+            E::NotRead(_) => Self::internal(&text),
         }
     }
 }
@@ -137,6 +138,25 @@ impl From<connections::ConnectionError> for ApiError {
             E::Upstream { .. } | E::Unreachable { .. } => Self::new(StatusCode::FAILED_DEPENDENCY, text),
             E::UpstreamServer { .. } => Self::new(StatusCode::BAD_GATEWAY, text),
             E::Catalog(error) => error.into(),
+            E::Store(error) => error.into(),
+            E::Sealed(_) | E::Interrupted(_) => Self::internal(&text),
+        }
+    }
+}
+
+impl From<imports::ImportError> for ApiError {
+    fn from(error: imports::ImportError) -> Self {
+        use imports::ImportError as E;
+        let text = error.to_string();
+        match error {
+            E::NotFound | E::UnknownProvider(_) => Self::not_found(text),
+            E::Key(_) | E::Invalid(_) | E::TooMany(_) => Self::unprocessable(text),
+            E::Taken { key } => Self::conflict(text, json!({"integration_key": key})),
+            E::InUse { names, .. } => Self::conflict(text, json!({"in_use": names})),
+            E::Moved | E::NothingToFetch => Self::conflict(text, json!({})),
+            E::Upstream(_) => Self::new(StatusCode::FAILED_DEPENDENCY, text),
+            E::UpstreamServer(_) => Self::new(StatusCode::BAD_GATEWAY, text),
+            E::Connection(error) => error.into(),
             E::Store(error) => error.into(),
             E::Sealed(_) | E::Interrupted(_) => Self::internal(&text),
         }

@@ -11,6 +11,9 @@ use serde_path_to_error::Segment;
 use super::ApiError;
 use crate::App;
 
+/// The largest body that holds a document, in bytes.
+const DOCUMENT_LIMIT: usize = 32 << 20;
+
 /// A JSON body.
 #[derive(Debug)]
 pub struct Payload<T>(pub T);
@@ -19,7 +22,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let body = json_body(request, app).await?;
+        let body = json_body(request, app.options.body_limit).await?;
         parse(&body).map(Self)
     }
 }
@@ -32,14 +35,26 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalPayload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let body = json_body(request, app).await?;
+        let body = json_body(request, app.options.body_limit).await?;
         if body.is_empty() { Ok(Self(T::default())) } else { parse(&body).map(Self) }
     }
 }
 
+/// A JSON body that may hold a whole document of somebody else's.
+#[derive(Debug)]
+pub struct LargePayload<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<App> for LargePayload<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let body = json_body(request, app.options.body_limit.max(DOCUMENT_LIMIT)).await?;
+        parse(&body).map(Self)
+    }
+}
+
 /// The raw body, within the limit.
-pub async fn read_body(request: Request, app: &App) -> Result<Bytes, ApiError> {
-    let limit = app.options.body_limit;
+pub async fn read_body(request: Request, limit: usize) -> Result<Bytes, ApiError> {
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let too_large = || ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("The request body is larger than {limit} bytes."));
     if declared.is_some_and(|length| length > limit) {
@@ -57,9 +72,9 @@ pub async fn read_body(request: Request, app: &App) -> Result<Bytes, ApiError> {
     })
 }
 
-async fn json_body(request: Request, app: &App) -> Result<Bytes, ApiError> {
+async fn json_body(request: Request, limit: usize) -> Result<Bytes, ApiError> {
     let kind = request.headers().get(header::CONTENT_TYPE).cloned();
-    let body = read_body(request, app).await?;
+    let body = read_body(request, limit).await?;
     let essence = kind.as_ref().map(|kind| kind.to_str().unwrap_or("?").split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     match essence.as_deref() {
         None | Some("application/json") => Ok(body),

@@ -8,4 +8,4 @@ pub mod watch;
 
 pub use auth::{Operator, Scoped};
 pub use error::{ApiError, ApiResult};
-pub use extract::{OptionalPayload, PathOf, Payload, QueryOf};
+pub use extract::{LargePayload, OptionalPayload, PathOf, Payload, QueryOf};

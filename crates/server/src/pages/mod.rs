@@ -114,7 +114,7 @@ pub(crate) async fn show(State(app): State<App>, PathOf(ticket): PathOf<String>)
     responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more"),
         (status = 422, description = "The credential was refused; the form is shown again")))]
 pub(crate) async fn submit(State(app): State<App>, PathOf(ticket): PathOf<String>, request: Request) -> Response {
-    let body = match read_body(request, &app).await {
+    let body = match read_body(request, app.options.body_limit).await {
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };

@@ -1,4 +1,4 @@
-//! `/tools`: the catalog, apps, connections, OAuth apps, calls and who may make them.
+//! `/tools`: the catalog, apps, connections, OAuth apps, imports, calls and who may make them.
 
 pub mod approvals;
 pub mod call;
@@ -6,6 +6,7 @@ pub mod calls;
 pub mod catalog;
 pub mod connections;
 pub mod discover;
+pub mod imports;
 pub mod learned;
 pub mod market;
 pub mod oauth_apps;

@@ -55,7 +55,7 @@ impl Whole {
         let (method, headers) = (request.method().clone(), request.headers().clone());
         let pairs = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
         let query = pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-        Ok(Self { method, query, headers, body: read_body(request, app).await? })
+        Ok(Self { method, query, headers, body: read_body(request, app.options.body_limit).await? })
     }
 
     fn incoming(&self) -> triggers::Request<'_> {

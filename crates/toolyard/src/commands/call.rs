@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::client::{Client, Remote};
 use super::connect::{pair, query};
-use super::integrations::{list, text};
+use super::integrations::{list, provided, text};
 use super::print;
 use crate::config::Config;
 
 #[derive(Debug, Args)]
 pub(super) struct CallArgs {
-    /// Key of the integration, such as `github`; or a whole ref, such as `workflow.variant.hello`
+    /// Key of the integration, such as `github` or `openapi/my-api`; or a whole ref, such as `workflow.variant.hello`
     target: String,
     /// Key of the action, such as `CREATE_AN_ISSUE`; nothing after a ref
     action: Option<String>,
@@ -66,7 +66,8 @@ pub(super) async fn call(config: Config, args: CallArgs) -> anyhow::Result<bool>
                 Some(slug) => slug,
                 None => usable_slug(&client, &args.target).await?,
             };
-            format!("tools.native.{}.{action}.{connection}", args.target)
+            let (provider, key) = provided(&args.target);
+            format!("tools.{provider}.{key}.{action}.{connection}")
         }
     };
     let body = json!({"data": {"id": "cli", "type": "function", "function": {"name": name, "arguments": args.arguments.read()?}}});

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::{Client, Remote, ShowArgs};
-use super::integrations::{encode, list, text};
+use super::integrations::{encode, list, provided, text};
 use super::print;
 use crate::config::Config;
 
@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct ConnectArgs {
-    /// Key of the integration, such as `github`
+    /// Key of the integration, such as `github` or, if it was imported, `openapi/my-api`
     integration: String,
     /// Name of the connection [default: INTEGRATION-main, or the next free one]
     #[arg(long)]
@@ -127,6 +127,7 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
 
 pub(super) async fn connect(config: Config, args: ConnectArgs) -> anyhow::Result<()> {
     let client = Client::new(&config, &args.remote)?;
+    let (provider, key) = provided(&args.integration);
     let slug = match args.slug {
         Some(slug) => slug,
         None => free_slug(&client, &args.integration).await?,
@@ -139,7 +140,7 @@ pub(super) async fn connect(config: Config, args: ConnectArgs) -> anyhow::Result
     if !fields.is_empty() {
         data["credentials"] = json!(fields);
     }
-    let body = json!({"connection": {"slug": slug, "provider_key": "native", "integration_key": args.integration, "data": data}});
+    let body = json!({"connection": {"slug": slug, "provider_key": provider, "integration_key": key, "data": data}});
     let mut reply = client.post("/tools/connections", &body).await?;
     let redirect = reply["connection"]["data"]["redirect_url"].as_str().map(str::to_owned);
     if let Some(url) = redirect.filter(|_| !args.json) {
@@ -174,13 +175,18 @@ async fn wait(client: &Client, id: &str) -> anyhow::Result<Value> {
 
 async fn free_slug(client: &Client, integration: &str) -> anyhow::Result<String> {
     let taken = query(client, Some(integration)).await?;
+    let (_, integration) = provided(integration);
     let taken: Vec<String> = list(&taken, "connections").iter().map(|connection| text(connection, "slug")).collect();
     let names = std::iter::once(format!("{integration}-main")).chain((2..).map(|number| format!("{integration}-main-{number}")));
     names.into_iter().find(|name| !taken.contains(name)).context("no name is free")
 }
 
 pub(super) async fn query(client: &Client, integration: Option<&str>) -> anyhow::Result<Value> {
-    let filter = integration.map(|key| format!("?provider_key=native&integration_key={}", encode(key))).unwrap_or_default();
+    let filter = |name| {
+        let (provider, key) = provided(name);
+        format!("?provider_key={}&integration_key={}", encode(provider), encode(key))
+    };
+    let filter = integration.map(filter).unwrap_or_default();
     client.post(&format!("/tools/connections/query{filter}"), &json!({})).await
 }
 
@@ -238,7 +244,8 @@ pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyho
     match command {
         OauthAppCommand::Set { integration, client_id, client_secret, scopes, reach } => {
             let (client, path) = reach.client(&config)?;
-            let app = json!({"integration_key": integration, "client_id": client_id, "client_secret": client_secret, "scopes": scopes});
+            let (provider, key) = provided(&integration);
+            let app = json!({"provider_key": provider, "integration_key": key, "client_id": client_id, "client_secret": client_secret, "scopes": scopes});
             let reply = client.post(path, &json!({"oauth_app": app})).await?;
             print::out(&format!("kept; register this redirect URL at the provider: {}\n", text(&reply["oauth_app"], "redirect_url")));
         }

@@ -25,6 +25,9 @@ pub(super) struct ListArgs {
     /// Words to look for
     #[arg(long)]
     search: Option<String>,
+    /// Whose integrations: `native`, or `openapi` for what was imported
+    #[arg(long, default_value = "native")]
+    provider: String,
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -37,6 +40,7 @@ enum IntegrationsCommand {
     List(ListArgs),
     /// Show an integration, or one of its actions with its parameters
     Show {
+        /// Its key, such as `github` or `openapi/my-api`
         integration: String,
         action: Option<String>,
         #[arg(long)]
@@ -53,11 +57,11 @@ enum IntegrationsCommand {
 
 pub(super) async fn run(config: Config, args: IntegrationsArgs) -> anyhow::Result<bool> {
     match args.command.unwrap_or(IntegrationsCommand::List(args.list)) {
-        IntegrationsCommand::List(ListArgs { search, json, remote }) => {
+        IntegrationsCommand::List(ListArgs { search, provider, json, remote }) => {
             let client = Client::new(&config, &remote)?;
             let search = search.map(|text| format!("&search={}", encode(&text))).unwrap_or_default();
-            let reply =
-                client.get(&format!("/tools/catalog/providers/native/integrations?limit=1000&sort_by=alphabetically{search}")).await?;
+            let path = format!("/tools/catalog/providers/{}/integrations", encode(&provider));
+            let reply = client.get(&format!("{path}?limit=1000&sort_by=alphabetically{search}")).await?;
             if json {
                 print::json(&reply);
                 return Ok(true);
@@ -78,7 +82,8 @@ pub(super) async fn run(config: Config, args: IntegrationsArgs) -> anyhow::Resul
         }
         IntegrationsCommand::Show { integration, action, json, remote } => {
             let client = Client::new(&config, &remote)?;
-            let path = format!("/tools/catalog/providers/native/integrations/{}", encode(&integration));
+            let (provider, key) = provided(&integration);
+            let path = format!("/tools/catalog/providers/{}/integrations/{}", encode(provider), encode(key));
             match action {
                 Some(action) => show_action(&client.get(&format!("{path}/actions/{}", encode(&action))).await?, json),
                 None => show_integration(&client.get(&path).await?, &client.get(&format!("{path}/actions?limit=1000")).await?, json),
@@ -149,6 +154,11 @@ fn check_files(files: &[PathBuf]) -> anyhow::Result<bool> {
         }
     }
     Ok(clean)
+}
+
+/// `github` is native; `openapi/github` names its provider.
+pub(super) fn provided(name: &str) -> (&str, &str) {
+    name.split_once('/').unwrap_or(("native", name))
 }
 
 pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {

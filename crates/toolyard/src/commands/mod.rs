@@ -8,6 +8,7 @@ mod call;
 mod client;
 mod connect;
 mod discover;
+mod import;
 mod integrations;
 mod ops;
 mod print;
@@ -47,6 +48,9 @@ enum Command {
     Config,
     /// List and show integrations; check manifest files
     Integrations(integrations::IntegrationsArgs),
+    /// Import APIs as integrations of your own; list and remove them
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// Connect an account
     Connect(connect::ConnectArgs),
     /// List, refresh, revoke and delete connections
@@ -126,6 +130,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Serve => serve::serve(config).await?,
         Command::Config => print::out(&config::describe(matches, &cli.settings, &file, &config)),
         Command::Integrations(args) => return Ok(code(integrations::run(config, args).await?)),
+        Command::Import(command) => import::run(config, command).await?,
         Command::Connect(args) => connect::connect(config, args).await?,
         Command::Connections(args) => connect::connections(config, args).await?,
         Command::OauthApp(command) => connect::oauth_app(config, command).await?,

@@ -17,6 +17,7 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     config.listens_on(listener.local_addr()?);
     let yard = Yard::open(config).await?;
+    yard.imports.start();
     yard.triggers.start().await.context("cannot start the triggers")?;
     warm(&yard);
     greet(&yard);

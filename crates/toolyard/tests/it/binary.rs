@@ -281,6 +281,48 @@ async fn workflows_are_kept_and_run_from_the_shell() {
 }
 
 #[tokio::test]
+async fn apis_are_imported_from_the_shell() {
+    let dir = TempDir::new().unwrap();
+    let fake = Fake::start().await;
+    let server = Server::start(dir.path(), |_| {}).await;
+    let yard = |args: &[&str]| {
+        let mut command = program(dir.path());
+        command.args(args).env("TOOLYARD_URL", &server.url);
+        run(command)
+    };
+    let document = format!(
+        "openapi: 3.0.3\ninfo: {{title: Pet Store, version: '1'}}\nservers: [{{url: '{}/echo'}}]\npaths:\n  /pets:\n    get: {{operationId: listPets}}\n",
+        fake.url
+    );
+    let file = dir.path().join("pets.yaml").display().to_string();
+    std::fs::write(&file, &document).unwrap();
+    let (code, out, _) = yard(&["import", "openapi", &file, "--dry-run"]).await;
+    assert_eq!((code, out.as_str()), (0, "would import Pet Store as openapi/pet-store, 1 actions\n1 added\n  + list_pets\n"));
+    assert_eq!(yard(&["import", "list"]).await.1, "");
+    let (code, out, err) = yard(&["import", "openapi", &file, "--as", "pets", "--auth", "header:X-Key"]).await;
+    assert_eq!((code, out.as_str()), (0, "imported Pet Store as openapi/pets, 1 actions\n1 added\n"), "{err}");
+    assert!(err.contains("toolyard connect openapi/pets"), "{err}");
+    assert_eq!(yard(&["connect", "openapi/pets", "--field", "api_key=sk-123456789"]).await.1, "connected openapi/pets as pets-main\n");
+    let (code, out, err) = yard(&["call", "openapi/pets", "list_pets"]).await;
+    assert!(code == 0 && out.contains("sk-123456789"), "{out}{err}");
+    assert!(yard(&["integrations", "show", "openapi/pets"]).await.1.contains("list_pets"));
+    assert!(yard(&["integrations", "--provider", "openapi"]).await.1.starts_with("pets\tPet Store\t1\t"));
+
+    let url = fake.put_file("pets.yaml", &(document.clone() + "    post: {operationId: createPet}\n"));
+    let (_, out, err) = yard(&["import", "openapi", &url, "--as", "pets", "--auth", "header:X-Key"]).await;
+    assert_eq!(out, "imported again Pet Store as openapi/pets, 2 actions\n1 added\n  + create_pet\n", "{err}");
+    fake.put_file("pets.yaml", &document);
+    assert!(yard(&["import", "refresh", "pets"]).await.1.ends_with("1 removed\n  - create_pet\n"));
+    let (_, out, _) = yard(&["import", "list"]).await;
+    assert!(out.starts_with(&format!("openapi/pets\tPet Store\t1\t3\t{url}\t")), "{out}");
+    assert!(yard(&["import", "remove", "pets"]).await.2.contains("connection `pets-main`"));
+    assert_eq!(yard(&["import", "remove", "pets", "--force"]).await.1, "removed\n");
+    assert!(yard(&["import", "remove", "pets"]).await.2.contains("there is no import `pets`"));
+    assert!(yard(&["import", "openapi", "nowhere.yaml"]).await.2.contains("cannot read `nowhere.yaml`"));
+    assert!(yard(&["import", "openapi", &file, "--auth", "magic"]).await.2.contains("header:NAME"));
+}
+
+#[tokio::test]
 async fn calls_ask_and_people_decide_from_the_shell() {
     let dir = TempDir::new().unwrap();
     let fake = Fake::start().await;

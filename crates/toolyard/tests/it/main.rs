@@ -17,6 +17,7 @@ mod discovery;
 mod edge;
 mod environments;
 mod hosted;
+mod imports;
 mod invoke;
 mod oauth;
 mod openapi;

@@ -39,8 +39,12 @@ async fn rows(test: &Test, connection: &str) -> BTreeMap<String, String> {
     let environment = test.post("/simple/environments", environment).await.expect(200)["environment"].take();
     let run = test.post("/workflows/invoke", json!({"references": {"workflow": {"slug": "walked"}}})).await.expect(200);
     let agent = test.post("/agents", json!({"name": "walked", "agent_type": "custom", "tool_ids": ["fake"]})).await.expect(200);
+    let document =
+        json!({"openapi": "3.1.0", "info": {"title": "Walked"}, "servers": [{"url": "https://example.com"}], "paths": {"/x": {"get": {}}}});
+    let import = test.post("/tools/imports/openapi", json!({"import": {"document": document}})).await.expect(200)["import"].take();
     [
         ("{connection_id}", connection.to_owned()),
+        ("{import_id}", id(&import["id"])),
         ("{workflow_id}", id(&workflow["id"])),
         ("{workflow_variant_id}", id(&workflow["variant_id"])),
         ("{workflow_revision_id}", id(&workflow["revision_id"])),

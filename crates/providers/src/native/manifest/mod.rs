@@ -103,6 +103,9 @@ pub struct ActionSpec {
     pub headers: BTreeMap<String, String>,
     #[serde(default)]
     pub encoding: Encoding,
+    /// Whether nothing at all is sent when no parameter of the body is given.
+    #[serde(default)]
+    pub optional_body: bool,
     #[serde(default)]
     pub body: Option<Value>,
     #[serde(default)]
@@ -119,6 +122,9 @@ pub struct ActionSpec {
     pub pagination: Option<Pagination>,
     #[serde(default)]
     pub output: Option<Map<String, Value>>,
+    /// The whole JSON Schema of the result, in place of the short form.
+    #[serde(default)]
+    pub output_schema: Option<Value>,
     #[serde(default)]
     pub pitfalls: Vec<String>,
 }
@@ -130,6 +136,8 @@ pub enum Encoding {
     #[default]
     Json,
     Form,
+    /// The body is a text; it needs a parameter that is the whole body.
+    Text,
 }
 
 /// A fixed value of a query string.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Line, placeholders};
 
 /// Keys of a parameter that are ours and not JSON Schema's.
-const OURS: [&str; 7] = ["required", "in", "as", "style", "lookup", "slashes", "example"];
+const OURS: [&str; 8] = ["required", "in", "as", "style", "lookup", "slashes", "example", "schema"];
 
 /// Where a value stands in the request.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -15,20 +15,34 @@ pub enum Place {
     Path,
     Query,
     Header,
+    Cookie,
     Body,
+    /// It is the whole body.
+    Content,
     /// Only where a fixed query value or header names it.
     #[serde(skip)]
     Named,
 }
 
-/// How a list is written in a query string.
+/// How a list or an object is written in a query string or a form.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
+    /// `a=1&a=2`, `a[x]=1`
     #[default]
     Repeat,
+    /// `a=1,2`, `a=x,1`
     Comma,
+    /// `a[]=1&a[]=2`
     Brackets,
+    /// `a=1 2`
+    Space,
+    /// `a=1|2`
+    Pipe,
+    /// The fields of an object, each under its own name.
+    Spread,
+    /// As JSON.
+    Json,
 }
 
 /// One parameter, read.
@@ -69,6 +83,9 @@ struct Extra {
     slashes: bool,
     #[serde(default)]
     example: Option<Value>,
+    /// The whole schema, in place of keys beside ours. Its default is the service's own, and is not sent.
+    #[serde(default)]
+    schema: Option<Map<String, Value>>,
 }
 
 impl Param {
@@ -89,8 +106,11 @@ impl Param {
             () if line.is_bodiless() => Place::Query,
             () => Place::Body,
         });
-        let mut schema: Map<String, Value> =
-            keys.iter().filter(|(key, _)| !OURS.contains(&key.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let default = keys.get("default").filter(|_| extra.schema.is_none()).cloned();
+        let beside = || -> Map<String, Value> {
+            keys.iter().filter(|(key, _)| !OURS.contains(&key.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect()
+        };
+        let mut schema = extra.schema.unwrap_or_else(beside);
         if let Some(example) = &extra.example {
             schema.insert("examples".to_owned(), json!([example]));
         }
@@ -102,7 +122,7 @@ impl Param {
             required: extra.required,
             slashes: extra.slashes,
             lookup: extra.lookup,
-            default: schema.get("default").cloned().map(Box::new),
+            default: default.map(Box::new),
             about: Some(Box::new(About { example: extra.example, schema })),
         })
     }

@@ -29,6 +29,7 @@ struct Shared {
     hooks: AtomicU32,
     hook_status: AtomicU32,
     things: Mutex<Vec<Value>>,
+    files: Mutex<BTreeMap<String, String>>,
     /// What the target answers with, one status per run; 200 when there is none left.
     target: Mutex<Vec<u16>>,
 }
@@ -46,6 +47,7 @@ impl Fake {
             .route("/hooks", post(hook))
             .route("/hooks/{id}", axum::routing::delete(unhook))
             .route("/things", get(things))
+            .route("/files/{*name}", get(file))
             .route("/target", post(target))
             .route("/token", post(token))
             .with_state(state.clone());
@@ -86,6 +88,12 @@ impl Fake {
     /// What the next runs of the target answer with.
     pub fn answer_target(&self, statuses: &[u16]) {
         *self.state.target.lock().unwrap() = statuses.iter().rev().copied().collect();
+    }
+
+    /// Puts a file at an address, or another in its place.
+    pub fn put_file(&self, name: &str, text: &str) -> String {
+        self.state.files.lock().unwrap().insert(name.to_owned(), text.to_owned());
+        format!("{}/files/{name}", self.url)
     }
 
     /// Requests to one path.
@@ -179,6 +187,13 @@ async fn unhook(State(state): State<Arc<Shared>>, request: Request) -> StatusCod
 async fn things(State(state): State<Arc<Shared>>, request: Request) -> Json<Value> {
     record(&state, request).await;
     Json(json!({"items": *state.things.lock().unwrap()}))
+}
+
+async fn file(State(state): State<Arc<Shared>>, Path(name): Path<String>) -> Response {
+    match state.files.lock().unwrap().get(&name) {
+        Some(text) => text.clone().into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }
 
 async fn target(State(state): State<Arc<Shared>>, request: Request) -> Response {

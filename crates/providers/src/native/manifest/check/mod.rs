@@ -256,6 +256,9 @@ fn check_action(manifest: &Manifest, action: &ActionSpec, seen: &mut Seen, out: 
     if let Some(output) = &action.output {
         require_schema(&output_schema(output), "output", out);
     }
+    if let Some(schema) = &action.output_schema {
+        require_schema(schema, "output_schema", out);
+    }
     for scope in &action.scopes {
         out.require(!scope.trim().is_empty(), || "a scope is empty".to_owned());
     }
@@ -297,7 +300,7 @@ fn params(operation: &Operation, out: &mut Findings) {
         let used = match param.place {
             super::Place::Path => in_path.contains(&param.name.as_str()),
             super::Place::Body => variables.as_ref().is_none_or(|names| names.contains(&param.name)),
-            super::Place::Query | super::Place::Header | super::Place::Named => true,
+            super::Place::Query | super::Place::Header | super::Place::Cookie | super::Place::Content | super::Place::Named => true,
         };
         out.require(used, || format!("parameter `{}` is not used", param.name));
     }

@@ -1,0 +1,102 @@
+//! What projects import: rows, plans, differences, and the mirror that lists them in the catalog; the port `Importer`. It must never
+//! know what a source looks like or how its actions are run; that is the provider's business.
+
+mod difference;
+mod error;
+mod make;
+mod mirror;
+mod model;
+mod port;
+mod store;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::store::Db;
+use connections::Connections;
+use kernel::seal::Sealer;
+use kernel::{Clock, ImportId, ProjectId};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use difference::Difference;
+pub use error::ImportError;
+pub use make::{Made, Mode};
+pub use mirror::Mirror;
+pub use model::{Import, Source, Stored};
+pub use port::{Importer, Order, Origin, Plan, Skipped};
+pub use store::reseal;
+
+/// How often other nodes' changes are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How many sources are read at once; each may be large.
+const AT_ONCE: usize = 2;
+
+/// The imports of a deployment.
+#[derive(Clone, Debug)]
+pub struct Imports(Arc<Inner>);
+
+/// What imports are made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub db: Db,
+    pub clock: Clock,
+    pub sealer: Sealer,
+    pub mirror: Mirror,
+    pub connections: Connections,
+}
+
+#[derive(Debug)]
+struct Inner {
+    parts: Parts,
+    room: Semaphore,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Imports {
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(Inner { parts, room: Semaphore::new(AT_ONCE), tasks: TaskTracker::new(), stop: CancellationToken::new() }))
+    }
+
+    /// Starts to look for changes of other nodes.
+    pub fn start(&self) {
+        self.0.tasks.spawn(self.clone().follow(self.0.stop.clone()));
+    }
+
+    pub async fn drain(&self) {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    async fn follow(self, stop: CancellationToken) {
+        loop {
+            if let Err(error) = self.mirror.catch_up().await {
+                tracing::warn!(%error, "changes of imports could not be read; trying again");
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    /// A project's imports, the oldest first.
+    pub async fn list(&self, project: ProjectId) -> Result<Vec<Import>, ImportError> {
+        Ok(store::list(&self.db, project).await?)
+    }
+
+    pub async fn get(&self, project: ProjectId, id: ImportId) -> Result<Import, ImportError> {
+        store::by_id(&self.db, project, id).await?.ok_or(ImportError::NotFound)
+    }
+}
+
+impl std::ops::Deref for Imports {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0.parts
+    }
+}

@@ -1,0 +1,255 @@
+//! Making, replacing and removing imports. A credential stays with the hosts it was given for: a new version that would send it elsewhere
+//! is refused as long as accounts are connected, or takes their credentials away when it is forced.
+
+use std::time::Duration;
+
+use connections::{App, Connection, Owner};
+use kernel::{ConnectionId, ImportId, ProjectId, Scope};
+use serde_json::{Map, Value};
+
+use crate::difference::{self, Difference};
+use crate::model::{check_key, key_of, name_of};
+use crate::store::{self as rows, Write};
+use crate::{Import, ImportError, Imports, Order, Origin, Plan, Skipped, Source, Stored};
+
+/// How long the source may take to be read; less than a request has.
+const READING: Duration = Duration::from_secs(45);
+const MAX_IMPORTS: i64 = 100;
+/// The longest definition, and all of a project's together.
+const MAX_DEFINITION: usize = 24 << 20;
+const MAX_DEFINITIONS: usize = 96 << 20;
+const MAX_SKIPPED: usize = 2000;
+
+/// How far an import shall go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mode {
+    /// Say what would happen, and write nothing.
+    pub dry_run: bool,
+    /// Take credentials away where the import needs it.
+    pub force: bool,
+}
+
+/// What an import came to.
+#[derive(Debug)]
+pub struct Made {
+    /// The row; in a dry run the one that would be written.
+    pub import: Import,
+    pub is_new: bool,
+    pub difference: Difference,
+    pub skipped: Vec<Skipped>,
+    pub warnings: Vec<String>,
+    /// Connections that lost their credential.
+    pub released: Vec<ConnectionId>,
+}
+
+/// What was connected for an integration.
+#[derive(Debug)]
+struct Held {
+    connections: Vec<Connection>,
+    apps: Vec<App>,
+}
+
+impl Held {
+    fn names(&self, wanted: impl Fn(&Connection) -> bool) -> Vec<String> {
+        let connections = self.connections.iter().filter(|connection| wanted(connection));
+        let connections = connections.map(|connection| format!("connection `{}`", connection.slug));
+        connections.chain(self.apps.iter().map(|app| format!("OAuth app `{}`", app.client_id))).collect()
+    }
+}
+
+impl Imports {
+    /// Imports something; what was imported under the same key is replaced.
+    pub async fn make(&self, scope: Scope, provider: &str, order: Order, mode: Mode) -> Result<Made, ImportError> {
+        if let Some(key) = &order.key {
+            check_key(key)?;
+        }
+        let plan = self.plan(provider, &order).await?;
+        let name = name_of(order.name.as_deref().unwrap_or(&plan.name));
+        let key = order.key.clone().unwrap_or_else(|| key_of(&name));
+        let known = rows::stored_by_key(&self.db, &self.sealer, scope.project, provider, &key).await?;
+        if let Some(known) = &known {
+            let same = order.key.is_some() || order.from.url().is_some_and(|url| known.import.source.url.as_ref() == Some(url));
+            if !same {
+                return Err(ImportError::Taken { key });
+            }
+        }
+        self.settle(scope, provider, &key, name, order, plan, known, mode).await
+    }
+
+    /// Reads the source of an import again.
+    pub async fn refresh(&self, scope: Scope, id: ImportId, mode: Mode) -> Result<Made, ImportError> {
+        let known = rows::stored(&self.db, &self.sealer, scope.project, id).await?.ok_or(ImportError::NotFound)?;
+        let Import { provider, key, name, source, .. } = known.import.clone();
+        let order = Order {
+            project: scope.project,
+            key: Some(key.clone()),
+            name: Some(name.clone()),
+            from: Origin::Url(source.url.ok_or(ImportError::NothingToFetch)?),
+            settings: source.settings,
+            secret: known.secret.clone(),
+        };
+        let plan = self.plan(&provider, &order).await?;
+        self.settle(scope, &provider, &key, name, order, plan, Some(known), mode).await
+    }
+
+    async fn plan(&self, provider: &str, order: &Order) -> Result<Plan, ImportError> {
+        let importer = self.mirror.importer(provider)?.clone();
+        let reading = async {
+            let _room = self.0.room.acquire().await.map_err(|error| ImportError::Interrupted(error.to_string()))?;
+            importer.plan(order).await
+        };
+        let late = || ImportError::Upstream(format!("it took longer than {} seconds", READING.as_secs()));
+        let mut plan = tokio::time::timeout(READING, reading).await.map_err(|_| late())??;
+        if plan.skipped.len() > MAX_SKIPPED {
+            plan.warnings.push(format!("{} more were skipped", plan.skipped.len() - MAX_SKIPPED));
+            plan.skipped.truncate(MAX_SKIPPED);
+        }
+        Ok(plan)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a plan was made from, and what it meets")]
+    async fn settle(
+        &self,
+        scope: Scope,
+        provider: &str,
+        key: &str,
+        name: String,
+        order: Order,
+        plan: Plan,
+        known: Option<Stored>,
+        mode: Mode,
+    ) -> Result<Made, ImportError> {
+        let now = self.clock.now();
+        let count = difference::count(&plan.definition);
+        let old = known.as_ref().map(|known| &known.import);
+        let import = Import {
+            id: old.map_or_else(ImportId::new, |old| old.id),
+            project: scope.project,
+            provider: provider.to_owned(),
+            key: key.to_owned(),
+            name,
+            source: Source::of(&order),
+            origins: plan.origins,
+            actions_count: i64::try_from(count).unwrap_or(i64::MAX),
+            version: old.map_or(1, |old| old.version + 1),
+            created_at: old.map_or(now, |old| old.created_at),
+            updated_at: now,
+            created_by: old.map_or(Some(scope.author()), |old| old.created_by),
+            updated_by: old.map(|_| scope.author()),
+        };
+        let before: Option<Map<String, Value>> = known.as_ref().and_then(|known| serde_json::from_str(&known.definition).ok());
+        let difference = Difference::between(before.as_ref(), &plan.definition);
+        let same = before.as_ref() == Some(&plan.definition);
+        let definition = Value::Object(plan.definition).to_string();
+        self.check_room(&import, definition.len()).await?;
+        let mut made =
+            Made { import, is_new: known.is_none(), difference, skipped: plan.skipped, warnings: plan.warnings, released: Vec::new() };
+        if let Some(known) = &known {
+            self.keep_credentials_home(scope, &known.import, mode, &mut made).await?;
+        }
+        if mode.dry_run {
+            return Ok(made);
+        }
+        let write = Write { import: &made.import, definition: &definition, secret: order.secret.as_ref() };
+        match known {
+            None => rows::insert(&self.db, &self.sealer, &write).await.map_err(|error| match error {
+                ::store::StoreError::Conflict => ImportError::Moved,
+                other => other.into(),
+            })?,
+            Some(known) if same && order.secret.is_none() && known.secret.is_none() && is_same(&known.import, &made.import) => {
+                made.import = known.import;
+                return Ok(made);
+            }
+            Some(known) => {
+                if !rows::replace(&self.db, &self.sealer, &write, known.import.version).await? {
+                    return Err(ImportError::Moved);
+                }
+            }
+        }
+        self.mirror.reload(scope.project).await?;
+        Ok(made)
+    }
+
+    async fn check_room(&self, import: &Import, length: usize) -> Result<(), ImportError> {
+        if length > MAX_DEFINITION {
+            return Err(ImportError::Invalid(format!("what it makes is larger than {} MiB; import a part of it", MAX_DEFINITION >> 20)));
+        }
+        let (many, long) = rows::weight(&self.db, import.project, Some(import.id)).await?;
+        if many >= MAX_IMPORTS {
+            return Err(ImportError::TooMany(format!("{MAX_IMPORTS} imports")));
+        }
+        if usize::try_from(long).unwrap_or(usize::MAX).saturating_add(length) > MAX_DEFINITIONS {
+            return Err(ImportError::TooMany(format!("imports of {} MiB in all", MAX_DEFINITIONS >> 20)));
+        }
+        Ok(())
+    }
+
+    /// Sees to it that no credential goes to an origin that it was not given for.
+    async fn keep_credentials_home(&self, scope: Scope, old: &Import, mode: Mode, made: &mut Made) -> Result<(), ImportError> {
+        let elsewhere: Vec<&str> = made.import.origins.difference(&old.origins).map(String::as_str).collect();
+        if elsewhere.is_empty() {
+            return Ok(());
+        }
+        let mut held = self.held(scope.project, old).await?;
+        held.connections.retain(|connection| !connection.is_no_auth());
+        let names = held.names(Connection::is_usable);
+        if !names.is_empty() {
+            made.warnings.push(format!("credentials would go to {}: {} are disconnected", elsewhere.join(", "), names.join(", ")));
+        }
+        if mode.dry_run {
+            return Ok(());
+        }
+        if !names.is_empty() && !mode.force {
+            return Err(ImportError::InUse { why: "it would send credentials to other hosts than they were given for", names });
+        }
+        // Those that only wait for a person are stopped too: what the person types was meant for the old hosts.
+        for connection in held.connections {
+            self.connections.revoke(scope, connection.id).await?;
+            made.released.push(connection.id);
+        }
+        self.drop_apps(scope.project, &held.apps).await
+    }
+
+    /// Removes an import. While it is connected, only by force, and then its connections go with it; they are handed back.
+    pub async fn delete(&self, scope: Scope, id: ImportId, force: bool) -> Result<Vec<ConnectionId>, ImportError> {
+        let import = self.get(scope.project, id).await?;
+        let held = self.held(scope.project, &import).await?;
+        let names = held.names(|_| true);
+        if !names.is_empty() && !force {
+            return Err(ImportError::InUse { why: "it is connected", names });
+        }
+        let mut released = Vec::with_capacity(held.connections.len());
+        for connection in held.connections {
+            match self.connections.delete(scope, connection.id).await {
+                Ok(()) | Err(connections::ConnectionError::NotFound) => released.push(connection.id),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.drop_apps(scope.project, &held.apps).await?;
+        let deleted = rows::delete(&self.db, scope.project, id).await?;
+        self.mirror.reload(scope.project).await?;
+        if deleted { Ok(released) } else { Err(ImportError::NotFound) }
+    }
+
+    async fn held(&self, project: ProjectId, import: &Import) -> Result<Held, ImportError> {
+        let connections = self.connections.query(project, Some(&import.provider), Some(&import.key)).await?;
+        let mut apps = self.connections.list_apps(Owner::Project(project)).await?;
+        apps.retain(|app| app.provider == import.provider && app.integration == import.key);
+        Ok(Held { connections, apps })
+    }
+
+    async fn drop_apps(&self, project: ProjectId, apps: &[App]) -> Result<(), ImportError> {
+        for app in apps {
+            match self.connections.delete_app(Owner::Project(project), app.id).await {
+                Ok(()) | Err(connections::ConnectionError::NotFound) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two rows say the same beside their version and times.
+fn is_same(old: &Import, new: &Import) -> bool {
+    (&old.name, &old.source, &old.origins) == (&new.name, &new.source, &new.origins)
+}

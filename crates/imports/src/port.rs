@@ -1,0 +1,86 @@
+//! The port: what a provider does to turn something of a project's into an integration.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use catalog::{Integration, Provider};
+use futures_util::future::BoxFuture;
+use kernel::ProjectId;
+use secrecy::SecretString;
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::{ImportError, Stored};
+
+/// What to import.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub project: ProjectId,
+    /// The key of the integration; made from its name if nothing is said.
+    pub key: Option<String>,
+    pub name: Option<String>,
+    pub from: Origin,
+    /// What else the provider was told, in its own words. It is kept and shown, so it holds no secrets.
+    pub settings: Map<String, Value>,
+    /// What only the provider may know, such as the headers of a server; sealed with the row.
+    pub secret: Option<SecretString>,
+}
+
+/// Where it comes from.
+#[derive(Clone)]
+pub enum Origin {
+    Url(Url),
+    /// As text, JSON or YAML.
+    Text(String),
+    /// As it came in with the request.
+    Json(Value),
+}
+
+impl Origin {
+    pub fn url(&self) -> Option<&Url> {
+        match self {
+            Self::Url(url) => Some(url),
+            Self::Text(_) | Self::Json(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => f.debug_tuple("Url").field(&url.host_str()).finish(),
+            Self::Text(_) | Self::Json(_) => f.write_str("Document"),
+        }
+    }
+}
+
+/// What an import would make.
+#[derive(Debug)]
+pub struct Plan {
+    /// What the source calls itself.
+    pub name: String,
+    /// What `Importer::load` reads later. Its `actions` is a list of objects with a `key`; two that are equal are the same action.
+    pub definition: Map<String, Value>,
+    /// The origins that credentials are sent to.
+    pub origins: BTreeSet<String>,
+    pub skipped: Vec<Skipped>,
+    pub warnings: Vec<String>,
+}
+
+/// Something of the source that does not become an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    pub what: String,
+    pub why: String,
+}
+
+/// What a provider does for imports.
+pub trait Importer: Send + Sync + fmt::Debug {
+    fn provider(&self) -> Provider;
+
+    /// Reads the source and says what it would make. Nothing is written, and nothing but the source is asked.
+    fn plan<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Plan, ImportError>>;
+
+    /// Makes the integration of a stored import, with what runs it attached. The error is for the log.
+    fn load(&self, stored: &Stored) -> Result<Integration, String>;
+}
