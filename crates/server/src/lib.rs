@@ -7,6 +7,7 @@ pub mod connections;
 pub mod edge;
 pub mod environments;
 pub mod histories;
+pub mod mcp;
 pub mod operations;
 pub mod pages;
 mod routes;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use ::catalog::Catalog;
 use ::connections::{Connections, Consumer};
+use ::mcp::Mcp;
 use ::tools::Tools;
 use ::triggers::Triggers;
 use ::workflows::Workflows;
@@ -42,6 +44,7 @@ pub struct Parts {
     pub workflows: Workflows,
     pub tools: Tools,
     pub triggers: Triggers,
+    pub mcp: Mcp,
     /// Everyone who uses connections.
     pub consumers: Vec<Arc<dyn Consumer>>,
     pub operator_key: KeyHash,
@@ -62,6 +65,10 @@ pub struct Options {
     pub callback: url::Url,
     /// The origin of the web application that opens connect windows; it is told how they ended.
     pub web_origin: Option<String>,
+    /// Who gives out access tokens for `/mcp`, for clients that look for one.
+    pub authorization_server: Option<String>,
+    /// Whether the fixtures of the MCP conformance suite are there.
+    pub mcp_conformance: bool,
 }
 
 impl Options {

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::edge::{mount, watch};
-use crate::{App, admin, environments, operations, pages, tools, triggers, workflows};
+use crate::{App, admin, environments, mcp, operations, pages, tools, triggers, workflows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -165,6 +165,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::ingress::native, triggers::ingress::handshake))
         .routes(routes!(triggers::ingress::composio))
         .routes(routes!(pages::show, pages::submit))
+        .routes(routes!(mcp::project::post, mcp::project::changes))
+        .routes(routes!(mcp::metadata::root))
+        .routes(routes!(mcp::metadata::project))
+        .routes(routes!(mcp::metadata::agent))
 }
 
 /// The OpenAPI document.
@@ -177,7 +181,10 @@ pub type Service = MapRequest<Router, fn(Request) -> Request>;
 
 /// The whole edge as one service.
 pub fn service(app: App) -> Service {
-    let (router, _) = table().split_for_parts();
+    let (mut router, _) = table().split_for_parts();
+    if app.options.mcp_conformance {
+        router = router.route(mcp::conformance::PATH, mcp::conformance::route(&app));
+    }
     let router = router.fallback(watch::not_found).method_not_allowed_fallback(watch::wrong_method);
     // Ops are requests to our own routes; they are answered without a socket and without the layers below.
     let inside = tools::ops::Inside(router.clone().with_state(app.clone()));

@@ -63,6 +63,12 @@ pub struct Settings {
     /// What Composio signs its webhooks with [default: none]
     #[arg(long, env = "COMPOSIO_WEBHOOK_SECRET", global = true, hide_short_help = true, value_name = "SECRET", hide_env_values = true)]
     pub composio_webhook_secret: Option<String>,
+    /// Who gives out access tokens for /mcp, told to MCP clients that ask [default: nobody; project keys are tokens]
+    #[arg(long, env = "TOOLYARD_MCP_AUTHORIZATION_SERVER", global = true, hide_short_help = true, value_name = "URL")]
+    pub mcp_authorization_server: Option<String>,
+    /// Serve the fixtures of the MCP conformance suite at /mcp/conformance, without a key
+    #[arg(long, env = "TOOLYARD_MCP_CONFORMANCE", global = true, hide = true)]
+    pub mcp_conformance: Option<bool>,
     /// Origins that browsers may call from, separated by commas [default: none]
     #[arg(long, env = "TOOLYARD_CORS_ORIGINS", global = true, hide_short_help = true, value_name = "ORIGINS")]
     pub cors_origins: Option<String>,
@@ -82,7 +88,7 @@ struct Entry {
     default: fn(&Config) -> String,
 }
 
-const ENTRIES: [Entry; 18] = [
+const ENTRIES: [Entry; 19] = [
     Entry { name: "listen", secret: false, text: |s| s.listen.clone(), default: |c| c.listen.to_string() },
     Entry { name: "database_url", secret: true, text: |s| s.database_url.clone(), default: |c| c.database_url.clone() },
     Entry {
@@ -138,6 +144,7 @@ const ENTRIES: [Entry; 18] = [
         default: |c| (c.triggers.retention.as_secs() / DAY).to_string(),
     },
     Entry { name: "composio_webhook_secret", secret: true, text: |s| s.composio_webhook_secret.clone(), default: |_| String::new() },
+    Entry { name: "mcp_authorization_server", secret: false, text: |s| s.mcp_authorization_server.clone(), default: |_| String::new() },
     Entry { name: "cors_origins", secret: false, text: |s| s.cors_origins.clone(), default: |c| c.cors_origins.join(",") },
     Entry { name: "log", secret: false, text: |s| s.log.clone(), default: |c| c.log.clone() },
     Entry { name: "log_format", secret: false, text: |s| s.log_format.clone(), default: |c| c.log_format.name().to_owned() },
@@ -162,6 +169,8 @@ pub struct Config {
     pub request_timeout: Duration,
     pub triggers: triggers::Settings,
     pub composio_webhook_secret: Option<String>,
+    pub mcp_authorization_server: Option<String>,
+    pub mcp_conformance: bool,
     pub cors_origins: Vec<String>,
     pub log: String,
     pub log_format: LogFormat,
@@ -247,6 +256,8 @@ impl Config {
             request_timeout: Duration::from_secs(line.request_timeout.or(file.request_timeout).unwrap_or(60).max(1)),
             triggers,
             composio_webhook_secret: line.composio_webhook_secret.or(file.composio_webhook_secret),
+            mcp_authorization_server: line.mcp_authorization_server.or(file.mcp_authorization_server).filter(|url| !url.is_empty()),
+            mcp_conformance: line.mcp_conformance.or(file.mcp_conformance).unwrap_or_default(),
             cors_origins: origins.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(str::to_owned).collect(),
             log: line.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
             log_format,
