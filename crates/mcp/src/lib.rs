@@ -12,6 +12,7 @@ mod listen;
 mod live;
 mod message;
 mod mirror;
+mod page;
 mod project;
 mod reply;
 mod server;

@@ -4,8 +4,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use catalog::{Action, Integration};
 use futures_util::future::BoxFuture;
 use kernel::json::Document;
@@ -16,10 +14,9 @@ use tools::{CallError, CallRequest, Tools};
 use workflows::{Artifact, Family, Query, References, WorkflowError};
 
 use crate::approval::Approver;
+use crate::page::{PAGE, after, cursor_of};
 use crate::{Call, Fault, Outcome, Page, Surface, reply};
 
-/// Many clients read the first page only, so it holds a lot.
-const PAGE: usize = 200;
 const MAX_WORKFLOWS: i64 = 500;
 /// The length of the hash at the end of a name that cannot be read back.
 const HASH_DIGITS: usize = 16;
@@ -138,19 +135,14 @@ impl ProjectTools {
 
     async fn page(&self, cursor: Option<&str>) -> Result<Page, Fault> {
         let entries = self.entries().await?;
-        let start = match cursor {
-            None => 0,
-            Some(cursor) => {
-                after(&entries, cursor).ok_or_else(|| Fault::Params("This cursor is no longer good; start again.".to_owned()))?
-            }
-        };
+        let start = after(entries.iter().map(Entry::call_ref), cursor)?;
         let rest = &entries[start..];
         let shown = &rest[..rest.len().min(PAGE)];
         let mut page = Page::default();
         for entry in shown {
             page.tools.extend(self.define(entry).await?);
         }
-        page.next = shown.last().filter(|_| rest.len() > PAGE).map(|last| URL_SAFE_NO_PAD.encode(last.call_ref()));
+        page.next = shown.last().filter(|_| rest.len() > PAGE).map(|last| cursor_of(&last.call_ref()));
         Ok(page)
     }
 
@@ -212,12 +204,6 @@ impl Surface for ProjectTools {
     fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>> {
         Box::pin(self.look())
     }
-}
-
-/// Where the page after a cursor begins.
-fn after(entries: &[Entry], cursor: &str) -> Option<usize> {
-    let last = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-    entries.iter().position(|entry| entry.call_ref() == last).map(|position| position + 1)
 }
 
 fn ends_in_hash(name: &str) -> bool {

@@ -196,7 +196,8 @@ pub fn service(app: App) -> Service {
         let origins: Vec<http::HeaderValue> = app.options.cors_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
         let any = app.options.cors_origins.iter().any(|origin| origin == "*");
         let origins = if any { AllowOrigin::any() } else { AllowOrigin::list(origins) };
-        router = router.layer(CorsLayer::new().allow_origin(origins).allow_methods(Any).allow_headers(AllowHeaders::mirror_request()));
+        let cors = CorsLayer::new().allow_origin(origins).allow_methods(Any).allow_headers(AllowHeaders::mirror_request());
+        router = router.layer(cors.expose_headers([http::header::WWW_AUTHENTICATE, mcp::SESSION]));
     }
     MapRequestLayer::new(mount::normalise as fn(Request) -> Request).layer(router.with_state(app))
 }

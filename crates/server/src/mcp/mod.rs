@@ -21,7 +21,8 @@ use utoipa::IntoParams;
 use crate::App;
 use crate::edge::{ApiError, ApiResult};
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+/// What an older client carries with it.
+pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// How the tools are shown.

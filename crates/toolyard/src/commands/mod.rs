@@ -7,6 +7,7 @@ mod call;
 mod client;
 mod connect;
 mod integrations;
+mod mcp;
 mod ops;
 mod print;
 mod serve;
@@ -64,6 +65,8 @@ enum Command {
     Workflow(workflow::WorkflowArgs),
     /// Start workflows by events and clocks, and see what became of them
     Trigger(Box<trigger::TriggerArgs>),
+    /// Serve the tools to an MCP client over stdin and stdout, from a running server
+    Mcp(mcp::McpArgs),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -129,6 +132,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Ops(args) => return Ok(code(ops::run(config, args).await?)),
         Command::Workflow(args) => workflow::run(config, args).await?,
         Command::Trigger(args) => trigger::run(config, *args).await?,
+        Command::Mcp(args) => mcp::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,

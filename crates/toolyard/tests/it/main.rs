@@ -16,6 +16,8 @@ mod edge;
 mod environments;
 mod hosted;
 mod invoke;
+mod mcp;
+mod mcp_clients;
 mod oauth;
 mod openapi;
 mod ops;
