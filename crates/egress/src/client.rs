@@ -106,9 +106,7 @@ impl Egress {
 
     async fn run(&self, mut request: Request, deadline: Instant) -> Result<Response, EgressError> {
         self.check_url(&request.url)?;
-        for name in OURS {
-            request.headers.remove(name);
-        }
+        Self::leave_out_ours(&mut request);
         if let Some(limit) = &request.limit {
             self.wait_for_slot(limit, deadline).await?;
         }
@@ -125,6 +123,12 @@ impl Egress {
             self.check_url(&to)?;
             redirect::follow(&mut request, response.status, to);
             hops += 1;
+        }
+    }
+
+    pub(crate) fn leave_out_ours(request: &mut Request) {
+        for name in OURS {
+            request.headers.remove(name);
         }
     }
 
@@ -150,18 +154,23 @@ impl Egress {
     }
 
     async fn fetch(&self, request: &Request) -> Result<Response, reqwest::Error> {
+        let mut incoming = self.begin(request).await?;
+        let headers = std::mem::take(incoming.headers_mut());
+        let cap = request.max_response.unwrap_or(self.shared.max_response);
+        let status = incoming.status();
+        let (body, truncated) = read(incoming, cap).await?;
+        Ok(Response { status, headers, body, truncated, url: request.url.clone() })
+    }
+
+    /// Sends the request, and comes back when the answer begins.
+    pub(crate) async fn begin(&self, request: &Request) -> Result<reqwest::Response, reqwest::Error> {
         let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
         *outgoing.headers_mut() = request.headers.clone();
         // An empty body still says its length where one is expected; some servers answer 411 otherwise.
         if !request.body.is_empty() || matches!(request.method, Method::POST | Method::PUT | Method::PATCH) {
             *outgoing.body_mut() = Some(request.body.clone().into());
         }
-        let mut incoming = self.shared.client.execute(outgoing).await?;
-        let headers = std::mem::take(incoming.headers_mut());
-        let cap = request.max_response.unwrap_or(self.shared.max_response);
-        let status = incoming.status();
-        let (body, truncated) = read(incoming, cap).await?;
-        Ok(Response { status, headers, body, truncated, url: request.url.clone() })
+        self.shared.client.execute(outgoing).await
     }
 }
 

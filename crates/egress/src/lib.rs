@@ -15,6 +15,7 @@ mod redacted;
 mod redirect;
 mod resolver;
 mod retry;
+mod stream;
 
 pub use allow::Allow;
 pub use client::{Config, Egress};
@@ -22,3 +23,4 @@ pub use error::EgressError;
 pub use limit::RateLimit;
 pub use message::{Redirects, Request, Response, Retry};
 pub use redacted::Redacted;
+pub use stream::Opened;

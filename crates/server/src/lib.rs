@@ -8,6 +8,7 @@ pub mod connections;
 pub mod edge;
 pub mod environments;
 pub mod histories;
+pub mod mcp;
 pub mod operations;
 pub mod pages;
 mod routes;
@@ -22,6 +23,7 @@ use ::agents::Agents;
 use ::catalog::Catalog;
 use ::connections::{Connections, Consumer};
 use ::imports::Imports;
+use ::mcp::Mcp;
 use ::tools::Tools;
 use ::triggers::Triggers;
 use ::workflows::Workflows;
@@ -47,6 +49,7 @@ pub struct Parts {
     pub tools: Tools,
     pub triggers: Triggers,
     pub agents: Agents,
+    pub mcp: Mcp,
     /// Everyone who uses connections.
     pub consumers: Vec<Arc<dyn Consumer>>,
     pub operator_key: KeyHash,
@@ -67,6 +70,10 @@ pub struct Options {
     pub callback: url::Url,
     /// The origin of the web application that opens connect windows; it is told how they ended.
     pub web_origin: Option<String>,
+    /// Who gives out access tokens for `/mcp`, for clients that look for one.
+    pub authorization_server: Option<String>,
+    /// Whether the fixtures of the MCP conformance suite are there.
+    pub mcp_conformance: bool,
 }
 
 impl Options {

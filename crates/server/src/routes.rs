@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::edge::{mount, watch};
-use crate::{App, admin, agents, environments, operations, pages, tools, triggers, workflows};
+use crate::{App, admin, agents, environments, mcp, operations, pages, tools, triggers, workflows};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -190,6 +190,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::ingress::native, triggers::ingress::handshake))
         .routes(routes!(triggers::ingress::composio))
         .routes(routes!(pages::show, pages::submit))
+        .routes(routes!(mcp::project::post, mcp::project::changes))
+        .routes(routes!(mcp::metadata::root))
+        .routes(routes!(mcp::metadata::project))
+        .routes(routes!(mcp::metadata::agent))
 }
 
 /// The OpenAPI document.
@@ -202,7 +206,10 @@ pub type Service = MapRequest<Router, fn(Request) -> Request>;
 
 /// The whole edge as one service.
 pub fn service(app: App) -> Service {
-    let (router, _) = table().split_for_parts();
+    let (mut router, _) = table().split_for_parts();
+    if app.options.mcp_conformance {
+        router = router.route(mcp::conformance::PATH, mcp::conformance::route(&app));
+    }
     let router = router.fallback(watch::not_found).method_not_allowed_fallback(watch::wrong_method);
     // Ops are requests to our own routes; they are answered without a socket and without the layers below.
     let inside = tools::ops::Inside(router.clone().with_state(app.clone()));
@@ -214,7 +221,8 @@ pub fn service(app: App) -> Service {
         let origins: Vec<http::HeaderValue> = app.options.cors_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
         let any = app.options.cors_origins.iter().any(|origin| origin == "*");
         let origins = if any { AllowOrigin::any() } else { AllowOrigin::list(origins) };
-        router = router.layer(CorsLayer::new().allow_origin(origins).allow_methods(Any).allow_headers(AllowHeaders::mirror_request()));
+        let cors = CorsLayer::new().allow_origin(origins).allow_methods(Any).allow_headers(AllowHeaders::mirror_request());
+        router = router.layer(cors.expose_headers([http::header::WWW_AUTHENTICATE, mcp::SESSION]));
     }
     MapRequestLayer::new(mount::normalise as fn(Request) -> Request).layer(router.with_state(app))
 }

@@ -66,6 +66,12 @@ pub struct Settings {
     /// What Composio signs its webhooks with [default: none]
     #[arg(long, env = "COMPOSIO_WEBHOOK_SECRET", global = true, hide_short_help = true, value_name = "SECRET", hide_env_values = true)]
     pub composio_webhook_secret: Option<String>,
+    /// Who gives out access tokens for /mcp, told to MCP clients that ask [default: nobody; project keys are tokens]
+    #[arg(long, env = "TOOLYARD_MCP_AUTHORIZATION_SERVER", global = true, hide_short_help = true, value_name = "URL")]
+    pub mcp_authorization_server: Option<String>,
+    /// Serve the fixtures of the MCP conformance suite at /mcp/conformance, without a key
+    #[arg(long, env = "TOOLYARD_MCP_CONFORMANCE", global = true, hide = true)]
+    pub mcp_conformance: Option<bool>,
     /// Origins that browsers may call from, separated by commas [default: none]
     #[arg(long, env = "TOOLYARD_CORS_ORIGINS", global = true, hide_short_help = true, value_name = "ORIGINS")]
     pub cors_origins: Option<String>,
@@ -85,7 +91,7 @@ struct Entry {
     default: fn(&Config) -> String,
 }
 
-const ENTRIES: [Entry; 19] = [
+const ENTRIES: &[Entry] = &[
     Entry { name: "listen", secret: false, text: |s| s.listen.clone(), default: |c| c.listen.to_string() },
     Entry { name: "database_url", secret: true, text: |s| s.database_url.clone(), default: |c| c.database_url.clone() },
     Entry {
@@ -147,6 +153,7 @@ const ENTRIES: [Entry; 19] = [
         default: |c| c.sentence_model.to_string(),
     },
     Entry { name: "composio_webhook_secret", secret: true, text: |s| s.composio_webhook_secret.clone(), default: |_| String::new() },
+    Entry { name: "mcp_authorization_server", secret: false, text: |s| s.mcp_authorization_server.clone(), default: |_| String::new() },
     Entry { name: "cors_origins", secret: false, text: |s| s.cors_origins.clone(), default: |c| c.cors_origins.join(",") },
     Entry { name: "log", secret: false, text: |s| s.log.clone(), default: |c| c.log.clone() },
     Entry { name: "log_format", secret: false, text: |s| s.log_format.clone(), default: |c| c.log_format.name().to_owned() },
@@ -172,6 +179,8 @@ pub struct Config {
     pub triggers: triggers::Settings,
     pub sentence_model: bool,
     pub composio_webhook_secret: Option<String>,
+    pub mcp_authorization_server: Option<String>,
+    pub mcp_conformance: bool,
     pub cors_origins: Vec<String>,
     pub log: String,
     pub log_format: LogFormat,
@@ -258,6 +267,8 @@ impl Config {
             triggers,
             sentence_model: line.sentence_model.or(file.sentence_model).unwrap_or(true),
             composio_webhook_secret: line.composio_webhook_secret.or(file.composio_webhook_secret),
+            mcp_authorization_server: line.mcp_authorization_server.or(file.mcp_authorization_server).filter(|url| !url.is_empty()),
+            mcp_conformance: line.mcp_conformance.or(file.mcp_conformance).unwrap_or_default(),
             cors_origins: origins.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(str::to_owned).collect(),
             log: line.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
             log_format,
@@ -281,7 +292,7 @@ impl Config {
 /// What is in force and where each value comes from, secrets hidden.
 pub fn describe(matches: &ArgMatches, line: &Settings, file: &Settings, config: &Config) -> String {
     let mut text = String::new();
-    for entry in &ENTRIES {
+    for entry in ENTRIES {
         let given = (entry.text)(line).or_else(|| (entry.text)(file));
         let source = match matches.value_source(entry.name) {
             Some(ValueSource::CommandLine) => "flag",

@@ -137,6 +137,7 @@ impl Yard {
             workflows: self.workflows.clone(),
             tools: self.tools.clone(),
             triggers: self.triggers.clone(),
+            mcp: mcp::Mcp::default(),
             agents: self.agents.clone(),
             consumers: vec![Arc::new(self.tools.clone()), Arc::new(self.triggers.clone()), Arc::new(self.agents.clone())],
             operator_key: self.operator_key.hash(),
@@ -149,6 +150,8 @@ impl Yard {
                     .parse()
                     .expect("the public address is checked when it is read"),
                 web_origin: self.config.web_url.parse::<url::Url>().ok().map(|url| url.origin().ascii_serialization()),
+                authorization_server: self.config.mcp_authorization_server.clone(),
+                mcp_conformance: self.config.mcp_conformance,
             },
         })
     }
@@ -196,10 +199,13 @@ fn operator_key(config: &Config) -> anyhow::Result<PlainKey> {
 
 /// Serves until `stop` is ready, then finishes what is in flight.
 pub async fn serve(listener: TcpListener, app: App, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+    let mcp = app.mcp.clone();
     let service = axum::ServiceExt::<axum::extract::Request>::into_make_service(server::service(app));
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let graceful = axum::serve(listener, service).with_graceful_shutdown(async move {
         stop.await;
+        // Streams that wait for changes would hold up the end.
+        mcp.stop();
         let _ = stopping.send(());
     });
     let overdue = async {

@@ -179,7 +179,8 @@ mod tests {
             (Format::Gemini, json!({"name": name, "description": description, "parameters": input})),
             (
                 Format::Mcp,
-                json!({"name": name, "description": description, "inputSchema": input, "outputSchema": output,
+                json!({"name": name, "description": description, "inputSchema": input,
+                    "outputSchema": {"type": "object", "properties": {"id": {"type": ["integer", "null"]}}},
                     "annotations": {"readOnlyHint": false, "destructiveHint": true}}),
             ),
         ] {

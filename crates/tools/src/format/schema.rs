@@ -17,7 +17,23 @@ pub(super) const UNIONS: [&str; 2] = ["anyOf", "oneOf"];
 pub(super) fn input(format: Format, schema: &Value) -> Value {
     let mut root = root_object(&inline(schema));
     leave_out_keys(format, &mut root);
-    Value::Object(root)
+    let mut root = Value::Object(root);
+    if format == Format::Mcp {
+        // A client would repeat such an argument in a header, which is between it and another server.
+        leave_out(&mut root, "x-mcp-header");
+    }
+    root
+}
+
+fn leave_out(value: &mut Value, name: &str) {
+    match value {
+        Value::Object(fields) => {
+            fields.shift_remove(name);
+            fields.values_mut().for_each(|field| leave_out(field, name));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| leave_out(item, name)),
+        _ => {}
+    }
 }
 
 /// The input schema for Gemini; without `properties` when there is nothing to give.
@@ -27,13 +43,40 @@ pub(super) fn gemini_input(schema: &Value) -> Schema {
     gemini(&root)
 }
 
-/// The output schema for MCP, if the output is an object.
+/// The output schema for MCP, if the output is an object. Clients refuse a result that does not fit, and services leave out fields, add some
+/// and send nulls; so it says what to look for and demands nothing.
 pub(super) fn output(schema: &Value) -> Option<Value> {
     let mut root = inline(schema);
     (implied_type(&root) == Some("object")).then(|| {
-        root.insert("type".to_owned(), "object".into());
-        Value::Object(root)
+        let mut root = Value::Object(std::mem::take(&mut root));
+        expect_nothing(&mut root);
+        root["type"] = "object".into();
+        root
     })
+}
+
+fn expect_nothing(schema: &mut Value) {
+    let Value::Object(schema) = schema else { return };
+    schema.retain(|keyword, _| {
+        ["type", "title", "description", "properties", "items", "anyOf", "oneOf", "allOf", "$ref", "$defs"].contains(&keyword.as_str())
+    });
+    if let Some(one_of) = schema.shift_remove("oneOf") {
+        // A null fits several of them.
+        schema.insert("anyOf".to_owned(), one_of);
+    }
+    match schema.get_mut("type") {
+        Some(Value::Array(types)) => add_new(types, vec!["null".into()]),
+        Some(name) if name != "null" => *name = json!([name, "null"]),
+        _ => {}
+    }
+    for (keyword, nested) in schema.iter_mut() {
+        match (keyword.as_str(), nested) {
+            ("properties" | "$defs", Value::Object(nested)) => nested.values_mut().for_each(expect_nothing),
+            ("anyOf" | "allOf", Value::Array(nested)) => nested.iter_mut().for_each(expect_nothing),
+            ("items", nested) => expect_nothing(nested),
+            _ => {}
+        }
+    }
 }
 
 /// The root as every API wants it: an object with `properties` and nothing that combines schemas.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use egress::{Allow, Egress, Request};
+use egress::{Allow, Egress, Opened, Request};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 use url::Url;
 
@@ -105,25 +105,41 @@ impl Client {
         good(status, reply)
     }
 
+    /// Begins a request whose answer is read as it comes.
+    pub(super) async fn open(&self, method: Method, path: &str, headers: HeaderMap, body: Option<String>) -> anyhow::Result<Opened> {
+        let mut request = Request::new(method, self.base.join(path.trim_start_matches('/'))?).timeout(USUAL);
+        request.headers = headers;
+        request = request.header(AUTHORIZATION, self.key.clone());
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
+        }
+        self.egress.open(request).await.with_context(|| self.unreachable())
+    }
+
+    fn unreachable(&self) -> String {
+        format!("cannot reach {}; is `toolyard serve` running?", self.base.origin().ascii_serialization())
+    }
+
     async fn exchange(&self, method: Method, path: &str, body: Option<&Value>, limit: Duration) -> anyhow::Result<(StatusCode, Value)> {
         let url = self.base.join(path.trim_start_matches('/'))?;
         let mut request = Request::new(method, url).timeout(limit).header(AUTHORIZATION, self.key.clone());
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.to_string());
         }
-        let response = self
-            .egress
-            .send(request)
-            .await
-            .with_context(|| format!("cannot reach {}; is `toolyard serve` running?", self.base.origin().ascii_serialization()))?;
+        let response = self.egress.send(request).await.with_context(|| self.unreachable())?;
         Ok((response.status, serde_json::from_slice(&response.body).unwrap_or(Value::Null)))
     }
+}
+
+/// The words of a failure, where the body of an answer has some.
+pub(super) fn words(reply: &Value, status: StatusCode) -> String {
+    detail(reply).unwrap_or_else(|| format!("the server answered {status}"))
 }
 
 /// The reply, or what it says about the failure.
 fn good(status: StatusCode, reply: Value) -> anyhow::Result<Value> {
     if !status.is_success() {
-        bail!("{}", detail(&reply).unwrap_or_else(|| format!("the server answered {status}")));
+        bail!("{}", words(&reply, status));
     }
     Ok(reply)
 }

@@ -10,6 +10,7 @@ mod connect;
 mod discover;
 mod import;
 mod integrations;
+mod mcp;
 mod ops;
 mod print;
 mod serve;
@@ -74,6 +75,8 @@ enum Command {
     Trigger(Box<trigger::TriggerArgs>),
     /// List and make agents, assign apps to them, see which tools they may use
     Agent(Box<agent::AgentArgs>),
+    /// Serve the tools to an MCP client over stdin and stdout, from a running server
+    Mcp(mcp::McpArgs),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -142,6 +145,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Workflow(args) => workflow::run(config, args).await?,
         Command::Trigger(args) => trigger::run(config, *args).await?,
         Command::Agent(args) => agent::run(config, *args).await?,
+        Command::Mcp(args) => mcp::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,

@@ -65,7 +65,7 @@ impl Server {
         Self { child, url, greeting, key, egress }
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    pub async fn send(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
         let mut request = Request::new(method, format!("{}{path}", self.url).parse().unwrap()).timeout(Duration::from_mins(1));
         request = request.header(AUTHORIZATION, HeaderValue::from_str(&format!("ApiKey {}", self.key)).unwrap());
         if let Some(body) = body {

@@ -19,6 +19,8 @@ mod environments;
 mod hosted;
 mod imports;
 mod invoke;
+mod mcp;
+mod mcp_clients;
 mod oauth;
 mod openapi;
 mod ops;

@@ -111,7 +111,10 @@ fn only_what_must_be_public_is_public() {
             "/triggers/native/{integration_key}/{token}",
             "/triggers/composio/events",
             "/connect/{ticket}",
-            "/connect/{ticket}"
+            "/connect/{ticket}",
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resource/mcp",
+            "/.well-known/oauth-protected-resource/mcp/agents/{agent_id}"
         ]
     );
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
+use futures_util::stream::{BoxStream, StreamExt};
 use http::{HeaderMap, Method, Request, StatusCode};
 use kernel::{Clock, Permission, Role, Timestamp};
 use serde_json::{Value, json};
@@ -119,6 +120,14 @@ impl Test {
         let (parts, body) = response.into_parts();
         let bytes = axum::body::to_bytes(body, 64 << 20).await.unwrap();
         Reply { status: parts.status, headers: parts.headers, text: String::from_utf8_lossy(&bytes).into_owned() }
+    }
+
+    /// The parts of an answer as they come.
+    pub async fn open(&self, request: Request<Body>) -> BoxStream<'static, String> {
+        let response = self.service.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        let text = |part: Result<bytes::Bytes, axum::Error>| String::from_utf8_lossy(&part.unwrap()).into_owned();
+        response.into_body().into_data_stream().map(text).boxed()
     }
 
     pub async fn request(&self, method: Method, path: &str, authorization: Option<String>, body: Option<Value>) -> Reply {

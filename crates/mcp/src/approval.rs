@@ -1,0 +1,104 @@
+//! Calls that wait for a person's word. Where the client can ask the person in front of it, and its key may approve, it is asked; else the
+//! model is told whom to turn to.
+
+use std::time::Duration;
+
+use kernel::signed::Signer;
+use kernel::{ApprovalId, Permission, Scope, Timestamp};
+use serde_json::{Map, Value, json};
+use tools::{Approval, CallError, Tools};
+use uuid::Uuid;
+
+use crate::{Call, Fault, Outcome};
+
+/// The name of the question.
+const APPROVAL: &str = "approval";
+const PURPOSE: &str = "mcp-approval";
+/// How long an answer is taken.
+const GOOD_FOR: Duration = Duration::from_hours(1);
+const MAX_SHOWN: usize = 2000;
+
+/// Asks people, on behalf of one key.
+#[derive(Clone, Debug)]
+pub struct Approver {
+    pub tools: Tools,
+    pub scope: Scope,
+    pub signer: Signer,
+    /// Where others reach this server.
+    pub public_url: String,
+}
+
+impl Approver {
+    /// Takes the person's word, where the call comes back with one. What is left to do without one is told.
+    pub(crate) async fn hear(&self, call: &Call) -> Result<Option<Outcome>, Fault> {
+        let Some(answer) = call.inputs.get(APPROVAL) else { return Ok(None) };
+        let id = self.asked_about(call.state.as_deref())?;
+        let approved = match answer["action"].as_str() {
+            Some("accept") => true,
+            Some("decline") => false,
+            _ => {
+                let approval = self.tools.approval(self.scope, id).await;
+                return approval.map(|approval| Some(self.referral(&approval))).or_else(|error| crate::reply::of_error(error).map(Some));
+            }
+        };
+        if !self.may_approve() {
+            return Err(Fault::Params("This key may not approve calls.".to_owned()));
+        }
+        let note = answer.pointer("/content/note").and_then(Value::as_str).filter(|note| !note.trim().is_empty());
+        match self.tools.decide(self.scope, id, approved, note).await {
+            // Somebody else was faster; the call itself will see what they said.
+            Ok(_) | Err(CallError::Decided(_)) => Ok(None),
+            Err(error) => crate::reply::of_error(error).map(Some),
+        }
+    }
+
+    /// What a call that waits comes to.
+    pub(crate) fn ask(&self, approval: &Approval, call: &Call) -> Outcome {
+        if !(call.client.shows_forms() && self.may_approve()) {
+            return self.referral(approval);
+        }
+        let arguments: String = approval.arguments.to_string().chars().take(MAX_SHOWN).collect();
+        let question = json!({
+            "method": "elicitation/create",
+            "params": {
+                "message": format!("Allow this call?\n\n{}\n{arguments}", approval.call_ref),
+                "requestedSchema": {
+                    "type": "object",
+                    "properties": {"note": {"type": "string", "title": "Note", "description": "Why; it is kept with the decision", "maxLength": 1000}},
+                },
+            },
+        });
+        Outcome::NeedsInput { requests: Map::from_iter([(APPROVAL.to_owned(), question)]), state: Some(self.state(approval.id)) }
+    }
+
+    fn may_approve(&self) -> bool {
+        self.scope.may(Permission::EditTools)
+    }
+
+    /// Whom to turn to.
+    fn referral(&self, approval: &Approval) -> Outcome {
+        let (id, url) = (approval.id, format!("{}/tools/approvals/{}", self.public_url, approval.id));
+        let text = format!(
+            "This call waits for a person: {url}\nAn editor of the project approves it with `toolyard approval approve {id}` or by posting \
+             {{\"decision\": \"approve\"}} there. Then make the same call again, with the same arguments."
+        );
+        let structured = json!({"status": approval.status.name(), "approval_id": id, "url": url});
+        Outcome::text(text, Some(structured), true)
+    }
+
+    fn state(&self, approval: ApprovalId) -> String {
+        let until = self.tools.clock.now().plus(GOOD_FOR).micros();
+        self.signer.sign(json!([PURPOSE, approval, self.scope.key, until]).to_string().as_bytes())
+    }
+
+    /// The approval that this very key was asked about.
+    fn asked_about(&self, state: Option<&str>) -> Result<ApprovalId, Fault> {
+        let bad = || Fault::Params("`params.requestState` is not what this question came with, or too old.".to_owned());
+        let payload = state.and_then(|state| self.signer.verify(state)).ok_or_else(bad)?;
+        let payload: Value = serde_json::from_slice(&payload).map_err(|_| bad())?;
+        let until = Timestamp::from_micros(payload[3].as_i64().unwrap_or_default());
+        let is_ours = payload[0] == PURPOSE && payload[2] == json!(self.scope.key) && until > self.tools.clock.now();
+        let id = payload[1].as_str().and_then(|id| id.parse::<Uuid>().ok()).filter(|_| is_ours);
+        id.map(ApprovalId::from).ok_or_else(bad)
+    }
+}

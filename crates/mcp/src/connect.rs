@@ -1,0 +1,58 @@
+//! Connecting an account from inside a conversation: the model starts it, a person finishes it at a link.
+
+use connections::{Connection, ConnectionError, NewConnection, Refreshed};
+use kernel::{Permission, Scope};
+use serde_json::{Map, Value, json};
+use tools::{CallError, Tools};
+
+use crate::{Fault, Outcome, reply};
+
+pub(crate) async fn connect(tools: &Tools, scope: Scope, arguments: Map<String, Value>) -> Result<Outcome, Fault> {
+    let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let Some(key) = text("integration") else { return Ok(Outcome::failure("`integration` must be the key of an integration.")) };
+    if !scope.may(Permission::EditTools) {
+        return Ok(Outcome::failure("This key may not connect accounts. Ask an editor of the project to connect it."));
+    }
+    let providers = tools.catalog.providers();
+    let found = providers.iter().find_map(|provider| tools.catalog.integration(scope.project, provider.key, key).ok());
+    let Some(integration) = found else {
+        return Ok(Outcome::failure(format!("There is no integration `{key}`. `find_tools` names some.")));
+    };
+    match begin(tools, scope, integration.provider, &integration.key, text("slug")).await {
+        Ok(begun) => Ok(told(&integration.name, begun)),
+        Err(error) => reply::of_error(CallError::Connection(error)),
+    }
+}
+
+/// The connection that is there, made to work if it does not, or else a new one.
+async fn begin(tools: &Tools, scope: Scope, provider: &str, key: &str, slug: Option<&str>) -> Result<Refreshed, ConnectionError> {
+    let rows = tools.connections.query(scope.project, Some(provider), Some(key)).await?;
+    let named = |row: &&Connection| slug.is_none_or(|slug| row.slug == slug);
+    let known = rows.iter().filter(named).find(|row| row.is_usable()).or_else(|| rows.iter().find(named));
+    match known {
+        Some(row) if row.is_usable() => Ok(Refreshed { connection: row.clone(), redirect_url: None }),
+        Some(row) => tools.connections.refresh(scope, row.id, false).await,
+        None => {
+            let slug = slug.map_or_else(|| format!("{key}-main"), str::to_owned);
+            let new = NewConnection { slug, provider: provider.to_owned(), integration: key.to_owned(), ..NewConnection::default() };
+            tools.connections.create(scope, new).await
+        }
+    }
+}
+
+fn told(name: &str, begun: Refreshed) -> Outcome {
+    let Refreshed { connection, redirect_url } = begun;
+    let mut structured = json!({"integration": connection.integration, "slug": connection.slug});
+    let text = match redirect_url {
+        Some(url) => {
+            structured["status"] = "waiting".into();
+            structured["url"] = json!(url);
+            format!("Ask the person to open this link and to finish there: {url}\nThen find the tools again.")
+        }
+        None => {
+            structured["status"] = "ready".into();
+            format!("{name} is connected as `{}`.", connection.slug)
+        }
+    };
+    Outcome::text(text, Some(structured), false)
+}

@@ -1,0 +1,233 @@
+//! Search mode: three tools in place of hundreds. A model finds what it needs, calls it by name, and connects what is missing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use kernel::call_ref::RESERVED_PROVIDER;
+use serde_json::{Map, Value, json};
+use tools::format::function_name;
+use tools::{CallRequest, ToolResult};
+
+use crate::project::{Entry, ProjectTools};
+use crate::{Call, Fault, Outcome, Page, Surface, connect, reply};
+
+const DEFAULT_LIMIT: u64 = 5;
+const MAX_LIMIT: u64 = 20;
+const MAX_USE_CASES: usize = 20;
+
+/// A surface that can be searched.
+pub trait Searchable: Surface {
+    /// The tools that fit each use case, the best first: `{use_case, tools, connect?, note?}`.
+    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, Fault>>;
+
+    /// Connects an account, or says what a person has to do for it.
+    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<Outcome, Fault>>;
+}
+
+/// Search mode over a surface.
+pub struct SearchMode(pub Arc<dyn Searchable>);
+
+impl std::fmt::Debug for SearchMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SearchMode")
+    }
+}
+
+impl SearchMode {
+    async fn find(&self, arguments: Map<String, Value>) -> Result<Outcome, Fault> {
+        let use_cases = match arguments.get("use_cases") {
+            Some(Value::String(case)) => Some(vec![case.clone()]),
+            Some(Value::Array(cases)) => cases.iter().map(|case| case.as_str().map(str::to_owned)).collect(),
+            _ => None,
+        };
+        let Some(use_cases) = use_cases.filter(|cases| (1..=MAX_USE_CASES).contains(&cases.len())) else {
+            return Ok(Outcome::failure(format!("`use_cases` must be 1 to {MAX_USE_CASES} sentences that say what you want to do.")));
+        };
+        let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+        let found = json!({"results": self.0.find(use_cases, limit).await?});
+        Ok(Outcome::text(found.to_string(), Some(found), false))
+    }
+
+    async fn pass_on(&self, mut call: Call) -> Result<Outcome, Fault> {
+        let Some(Value::String(name)) = call.arguments.remove("name") else {
+            return Ok(Outcome::failure("`name` must be the name of a tool, as `find_tools` returned it."));
+        };
+        let arguments = match call.arguments.remove("arguments") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) => return Ok(Outcome::failure("`arguments` must be an object that fits the tool's input_schema.")),
+        };
+        match self.0.call(Call { name, arguments, ..call }).await {
+            // The model chose the name, and can choose another.
+            Err(Fault::Params(why)) => Ok(Outcome::failure(why)),
+            other => other,
+        }
+    }
+}
+
+impl Surface for SearchMode {
+    fn instructions(&self) -> String {
+        "Find tools for what you want to do with `find_tools`, then call them by name with `call_tool`. Where a result says `connect`, connect \
+         the account first with `connect` and let the person open the link."
+            .to_owned()
+    }
+
+    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, Fault>> {
+        Box::pin(async move {
+            match cursor {
+                None => Ok(Page { tools: definitions(), next: None }),
+                Some(_) => Err(Fault::Params("There is one page only.".to_owned())),
+            }
+        })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Fault>> {
+        Box::pin(async move {
+            match call.name.as_str() {
+                "find_tools" => self.find(call.arguments).await,
+                "call_tool" => self.pass_on(call).await,
+                "connect" => self.0.connect(call.arguments).await,
+                other => Err(Fault::Params(format!("Unknown tool: {}", other.chars().take(200).collect::<String>()))),
+            }
+        })
+    }
+
+    /// The three tools never change.
+    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>> {
+        Box::pin(async { Ok(0) })
+    }
+
+    fn watch_every(&self) -> Duration {
+        Duration::from_hours(1)
+    }
+
+    fn capabilities(&self) -> Value {
+        json!({"tools": {}})
+    }
+}
+
+fn definitions() -> Vec<Value> {
+    vec![
+        json!({
+            "name": "find_tools",
+            "title": "Find tools",
+            "description": "Finds the tools that fit what you want to do, with the schema of their arguments. One result per use case, the best tool first.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "use_cases": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_USE_CASES,
+                        "description": "What you want to do, one sentence each, such as `open an issue on GitHub`"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT, "description": "The most tools per use case"},
+                },
+                "required": ["use_cases"],
+                "additionalProperties": false,
+            },
+            "annotations": {"readOnlyHint": true, "openWorldHint": false},
+        }),
+        json!({
+            "name": "call_tool",
+            "title": "Call a tool",
+            "description": "Calls a tool that `find_tools` returned.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "description": "The tool's name"},
+                    "arguments": {"type": "object", "description": "What fits the tool's input_schema"},
+                },
+                "required": ["name"],
+                "additionalProperties": false,
+            },
+            "annotations": {"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true},
+        }),
+        json!({
+            "name": "connect",
+            "title": "Connect an account",
+            "description": "Connects an account of an integration. Answers with a link for the person, where one has to sign in or type a key.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "integration": {"type": "string", "description": "The integration's key, such as `github`"},
+                    "slug": {"type": "string", "description": "A name for the connection, where there shall be several"},
+                },
+                "required": ["integration"],
+                "additionalProperties": false,
+            },
+            "annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": true},
+        }),
+    ]
+}
+
+impl ProjectTools {
+    /// Asks discovery, and turns what it found into tools that can be called.
+    async fn search(&self, use_cases: Vec<String>, limit: u64) -> Result<Vec<Value>, Fault> {
+        let arguments = json!({"use_cases": use_cases, "limit_alternatives": limit - 1});
+        let request = CallRequest { name: format!("tools.{RESERVED_PROVIDER}.find_capabilities"), arguments, ..CallRequest::default() };
+        let ToolResult { data, error } = match self.tools().call(self.scope(), request).await {
+            Ok(reply) => reply.result,
+            Err(error) => {
+                return Err(reply::of_error(error).err().unwrap_or_else(|| Fault::Params("Discovery is not allowed here.".to_owned())));
+            }
+        };
+        if let Some(error) = error {
+            return Err(Fault::Params(error));
+        }
+        let entries = self.entries().await?;
+        let mut results = Vec::with_capacity(use_cases.len());
+        for capability in data["capabilities"].as_array().into_iter().flatten() {
+            results.push(self.result(capability, &entries).await?);
+        }
+        Ok(results)
+    }
+
+    async fn result(&self, capability: &Value, entries: &[Entry]) -> Result<Value, Fault> {
+        let alternatives = capability["alternatives"].as_array().into_iter().flatten();
+        let primary = Some(&capability["tool"]).filter(|tool| tool.is_object());
+        let (mut tools, mut missing) = (Vec::new(), Vec::new());
+        for candidate in primary.into_iter().chain(alternatives) {
+            let (integration, action) = (candidate["integration"].as_str(), candidate["action"].as_str());
+            let fitting: Vec<&Entry> = entries.iter().filter(|entry| is(entry, integration, action)).collect();
+            for entry in &fitting {
+                tools.extend(self.define(entry).await?.map(|defined| brief(entry, &defined)));
+            }
+            if let (true, Some(integration)) = (fitting.is_empty(), integration)
+                && !missing.iter().any(|known: &Value| known["integration"] == integration)
+            {
+                missing.push(json!({"integration": integration, "for": candidate["description"]}));
+            }
+        }
+        let mut result = json!({"use_case": capability["use_case"], "tools": tools});
+        if !missing.is_empty() {
+            result["connect"] = missing.into();
+        }
+        if let Some(note) = capability.get("note") {
+            result["note"] = note.clone();
+        }
+        Ok(result)
+    }
+}
+
+impl Searchable for ProjectTools {
+    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, Fault>> {
+        Box::pin(self.search(use_cases, limit))
+    }
+
+    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<Outcome, Fault>> {
+        Box::pin(connect::connect(self.tools(), self.scope(), arguments))
+    }
+}
+
+fn is(entry: &Entry, wanted: Option<&str>, key: Option<&str>) -> bool {
+    match entry {
+        Entry::Action { integration, action, .. } => wanted == Some(&integration.key) && key == Some(&action.key),
+        Entry::Workflow(_) => false,
+    }
+}
+
+fn brief(entry: &Entry, defined: &Value) -> Value {
+    json!({
+        "name": function_name(&entry.call_ref()),
+        "description": defined["description"],
+        "input_schema": defined["inputSchema"],
+    })
+}

@@ -1,0 +1,87 @@
+//! Streams that tell of changes. Whoever asks on another node may have changed something, so the list itself is looked at.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{event, silence};
+use crate::{RequestId, Surface};
+
+const QUIET: Duration = Duration::from_secs(15);
+/// A client comes back after this long, and its key is looked at again.
+const LIFE: Duration = Duration::from_hours(1);
+
+struct Listening {
+    surface: Arc<dyn Surface>,
+    subscription: Option<RequestId>,
+    seen: Option<u64>,
+    first: Option<Bytes>,
+    spoke: Instant,
+    ends: Instant,
+    stopping: CancellationToken,
+}
+
+/// Tells of changes of the list of tools, if they are wanted. `subscription` is the request that opened the stream, in revisions that want
+/// to hear it again.
+pub(crate) async fn changes(
+    surface: Arc<dyn Surface>,
+    subscription: Option<RequestId>,
+    wanted: bool,
+    stopping: CancellationToken,
+) -> BoxStream<'static, Bytes> {
+    let seen = if wanted { Some(surface.fingerprint().await.unwrap_or_default()) } else { None };
+    let first = match &subscription {
+        Some(_) => {
+            let kept = if wanted { json!({"toolsListChanged": true}) } else { json!({}) };
+            notification("notifications/subscriptions/acknowledged", subscription.as_ref(), json!({"notifications": kept}))
+        }
+        None => silence(),
+    };
+    let now = Instant::now();
+    let listening = Listening { surface, subscription, seen, first: Some(first), spoke: now, ends: now + LIFE, stopping };
+    stream::unfold(listening, |mut listening| async move { listening.next().await.map(|event| (event, listening)) }).boxed()
+}
+
+impl Listening {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        loop {
+            let now = Instant::now();
+            let look = if self.seen.is_some() { now + self.surface.watch_every() } else { now + QUIET };
+            tokio::select! {
+                () = self.stopping.cancelled() => return None,
+                () = sleep_until(look.min(self.ends)) => {}
+            }
+            if Instant::now() >= self.ends {
+                return None;
+            }
+            // One look that fails says nothing about the list.
+            if let Some(seen) = self.seen
+                && let Ok(now) = self.surface.fingerprint().await
+                && seen != now
+            {
+                self.seen = Some(now);
+                self.spoke = Instant::now();
+                return Some(notification("notifications/tools/list_changed", self.subscription.as_ref(), json!({})));
+            }
+            if self.spoke.elapsed() >= QUIET {
+                self.spoke = Instant::now();
+                return Some(silence());
+            }
+        }
+    }
+}
+
+fn notification(method: &str, subscription: Option<&RequestId>, mut params: Value) -> Bytes {
+    if let Some(id) = subscription {
+        params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
+    }
+    event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+}

@@ -1,0 +1,107 @@
+//! The seam between the protocol and what it shows: a set of tools that can be listed and called.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::{Client, Fault};
+
+/// The tools that one caller sees.
+pub trait Surface: Send + Sync {
+    /// What a model should know about these tools.
+    fn instructions(&self) -> String;
+
+    /// One page of definitions, in an order that stays.
+    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, Fault>>;
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Fault>>;
+
+    /// A number that changes when the list does.
+    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>>;
+
+    /// How long to wait between two looks at the fingerprint.
+    fn watch_every(&self) -> Duration {
+        Duration::from_secs(2)
+    }
+
+    fn capabilities(&self) -> Value {
+        json!({"tools": {"listChanged": true}})
+    }
+
+    /// The schema of a tool whose arguments are repeated in headers.
+    fn mirrored_schema(&self, _tool: &str) -> Option<Value> {
+        None
+    }
+
+    /// Anything but tools.
+    fn other<'a>(&'a self, method: &'a str, _call: Call) -> BoxFuture<'a, Result<Outcome, Fault>> {
+        Box::pin(async move { Err(Fault::Method(method.to_owned())) })
+    }
+}
+
+/// A part of a list of tools.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    pub tools: Vec<Value>,
+    pub next: Option<String>,
+}
+
+/// A call as it comes in.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub name: String,
+    pub arguments: Map<String, Value>,
+    /// What the client answered to an earlier [`Outcome::NeedsInput`].
+    pub inputs: Map<String, Value>,
+    /// What came with that earlier outcome.
+    pub state: Option<String>,
+    pub client: Client,
+    pub progress: Progress,
+}
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The fields of the result.
+    Done(Map<String, Value>),
+    /// The client has to answer these requests, by name, and call again.
+    NeedsInput { requests: Map<String, Value>, state: Option<String> },
+}
+
+impl Outcome {
+    /// A result of text, and of the same as data where there is any.
+    pub fn text(text: impl Into<String>, structured: Option<Value>, is_error: bool) -> Self {
+        let mut fields = Map::from_iter([("content".to_owned(), json!([{"type": "text", "text": text.into()}]))]);
+        fields.extend(structured.map(|structured| ("structuredContent".to_owned(), structured)));
+        if is_error {
+            fields.insert("isError".to_owned(), true.into());
+        }
+        Self::Done(fields)
+    }
+
+    /// A tool that failed, in words that a model can act on.
+    pub fn failure(text: impl Into<String>) -> Self {
+        Self::text(text, None, true)
+    }
+}
+
+/// Where a call tells how far it is; nobody hears it unless the client asked.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    pub(crate) token: Option<Value>,
+    pub(crate) sender: Option<UnboundedSender<Value>>,
+}
+
+impl Progress {
+    pub fn tell(&self, done: f64, total: Option<f64>) {
+        let (Some(token), Some(sender)) = (&self.token, &self.sender) else { return };
+        let mut params = json!({"progressToken": token, "progress": done});
+        if let Some(total) = total {
+            params["total"] = json!(total);
+        }
+        // Nobody listens any more: the call ends with its stream.
+        let _ = sender.send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+    }
+}
