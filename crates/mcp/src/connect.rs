@@ -43,16 +43,13 @@ async fn begin(tools: &Tools, scope: Scope, provider: &str, key: &str, slug: Opt
 fn told(name: &str, begun: Refreshed) -> Outcome {
     let Refreshed { connection, redirect_url } = begun;
     let mut structured = json!({"integration": connection.integration, "slug": connection.slug});
-    let text = match redirect_url {
-        Some(url) => {
-            structured["status"] = "waiting".into();
-            structured["url"] = json!(url);
-            format!("Ask the person to open this link and to finish there: {url}\nThen find the tools again.")
-        }
-        None => {
-            structured["status"] = "ready".into();
-            format!("{name} is connected as `{}`.", connection.slug)
-        }
+    let text = if let Some(url) = redirect_url {
+        structured["status"] = "waiting".into();
+        structured["url"] = json!(url);
+        format!("Ask the person to open this link and to finish there: {url}\nThen find the tools again.")
+    } else {
+        structured["status"] = "ready".into();
+        format!("{name} is connected as `{}`.", connection.slug)
     };
     Outcome::text(text, Some(structured), false)
 }

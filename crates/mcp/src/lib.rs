@@ -25,7 +25,7 @@ pub use client::Client;
 pub use conformance::Conformance;
 pub use fault::Fault;
 pub use find::{SearchMode, Searchable};
-pub use message::{Message, Request, RequestId};
+pub use message::{Message, Request, RequestId, Unreadable};
 pub use project::ProjectTools;
 pub use server::Mcp;
 pub use surface::{Call, Outcome, Page, Progress, Surface};

@@ -22,6 +22,13 @@ pub enum Message {
     },
 }
 
+/// What is no message, and the id that it has all the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unreadable {
+    pub fault: Fault,
+    pub id: Option<RequestId>,
+}
+
 /// A request that wants an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -38,11 +45,12 @@ impl Request {
 
 impl Message {
     /// Reads a message; what is wrong with it is told with its id, where it has one.
-    pub fn read(value: Value) -> Result<Self, (Fault, Option<RequestId>)> {
-        let Value::Object(mut fields) = value else { return Err((Fault::Request("a message is an object".to_owned()), None)) };
+    pub fn read(value: Value) -> Result<Self, Box<Unreadable>> {
+        let refused = |fault, id| Err(Box::new(Unreadable { fault, id }));
+        let Value::Object(mut fields) = value else { return refused(Fault::Request("a message is an object".to_owned()), None) };
         let id = fields.remove("id");
         let known = id.as_ref().filter(|id| is_id(id)).cloned();
-        let refuse = |why: &str| Err((Fault::Request(why.to_owned()), known.clone()));
+        let refuse = |why: &str| refused(Fault::Request(why.to_owned()), known.clone());
         if fields.get("jsonrpc").is_none_or(|version| version != "2.0") {
             return refuse("`jsonrpc` must be \"2.0\"");
         }
@@ -59,7 +67,7 @@ impl Message {
         let params = match fields.remove("params") {
             None => Map::new(),
             Some(Value::Object(params)) => params,
-            Some(_) => return Err((Fault::Params("`params` must be an object".to_owned()), known)),
+            Some(_) => return refused(Fault::Params("`params` must be an object".to_owned()), known),
         };
         Ok(match known {
             Some(id) => Self::Request(Request { id, method, params }),
@@ -100,8 +108,7 @@ mod tests {
             (json!({"jsonrpc": "2.0", "id": null, "method": "ping"}), None),
             (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), None),
         ] {
-            let (_, kept) = Message::read(message.clone()).unwrap_err();
-            assert_eq!(kept, id, "{message}");
+            assert_eq!(Message::read(message.clone()).unwrap_err().id, id, "{message}");
         }
     }
 }

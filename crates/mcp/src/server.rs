@@ -72,7 +72,7 @@ impl Mcp {
 
     /// 2025-03-26 knows batches; the revisions after it do not.
     async fn batch(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>, messages: Vec<Value>) -> Answer {
-        let version = headers.get(VERSION_HEADER).map(|name| name.as_bytes());
+        let version = headers.get(VERSION_HEADER).map(http::HeaderValue::as_bytes);
         if version.is_some_and(|name| name != Version::V20250326.name().as_bytes()) || !(1..=MAX_BATCH).contains(&messages.len()) {
             let fault = Fault::Request(format!("post one message; up to {MAX_BATCH} in 2025-03-26"));
             return Answer::fault(&fault, None, Version::UNNAMED);
@@ -85,7 +85,7 @@ impl Mcp {
 
     async fn one(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>, message: Value, reads_events: bool) -> Answer {
         match Message::read(message) {
-            Err((fault, id)) => Answer::fault(&fault, id.as_ref(), Version::UNNAMED),
+            Err(unreadable) => Answer::fault(&unreadable.fault, unreadable.id.as_ref(), Version::UNNAMED),
             Ok(Message::Answer { id, result }) => {
                 self.live.answer(caller, &id, result);
                 Answer::Accepted

@@ -193,7 +193,6 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(mcp::project::post, mcp::project::changes))
         .routes(routes!(mcp::metadata::root))
         .routes(routes!(mcp::metadata::project))
-        .routes(routes!(mcp::metadata::agent))
 }
 
 /// The OpenAPI document.

@@ -273,7 +273,7 @@ on_both! {
         let old = session(test, "2025-06-18", json!({})).await;
         let mut get = request("/mcp", &test.owner, &old, &Value::Null);
         *get.method_mut() = Method::GET;
-        let mut streams = vec![test.open(request("/mcp", &test.owner, &headers, &message)).await, test.open(get).await];
+        let mut streams = [test.open(request("/mcp", &test.owner, &headers, &message)).await, test.open(get).await];
         let first = streams[0].next().await.unwrap();
         assert_eq!(events(&first)[0]["method"], "notifications/subscriptions/acknowledged");
         streams[1].next().await.unwrap();
@@ -306,7 +306,7 @@ on_both! {
             let message = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
             // Another client of the same key may use the same id; it ends nothing of ours.
             test.send(request("/mcp", &test.owner, &session(test, "2025-11-25", json!({})).await, &message)).await;
-            tokio::time::sleep(Duration::from_millis(1000)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
             test.send(request("/mcp", &test.owner, &headers, &message)).await
         };
         let (reply, taken) = tokio::join!(test.send(slow(2, 20_000)), cancel);

@@ -1,11 +1,12 @@
 //! Other people's MCP software against the program itself: the conformance suite, and the official clients over HTTP and stdio.
 
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use http::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use crate::binary::Server;
@@ -48,6 +49,24 @@ async fn the_official_python_client_lists_and_calls_tools() {
     let seen = clients(repository().join("target/test-venv/bin/python"), script).await;
     let versions: Vec<&str> = seen.iter().map(|seen| seen["version"].as_str().unwrap()).collect();
     assert_eq!(versions, ["2026-07-28", "2026-07-28", "2025-11-25", "2025-11-25"]);
+}
+
+#[tokio::test]
+async fn over_stdio_every_request_is_answered_whatever_goes_wrong() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    for (url, words) in [("http://127.0.0.1:1", "is `toolyard serve` running?"), (&server.url, "Unauthorized")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
+        command.args(["mcp", "--url", url, "--key", "wrong"]).current_dir(dir.path());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let lines = "nonsense\n\n{\"jsonrpc\": \"2.0\", \"method\": \"notifications/x\"}\n{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"ping\"}\n";
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).await.unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let answers: Vec<Value> = String::from_utf8_lossy(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!((&answers[0]["error"]["code"], &answers[1]["id"], answers.len()), (&json!(-32700), &json!(7), 2), "{}", said(&output));
+        assert!(answers[1]["error"]["message"].as_str().unwrap().contains(words), "{}", said(&output));
+    }
 }
 
 /// Runs a script of four clients, each of which reads, calls wrongly, and makes a thing that a person is asked about.

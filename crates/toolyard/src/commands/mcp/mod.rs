@@ -25,14 +25,11 @@ use events::Events;
 /// How long to wait before changes are listened for again.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// How long calls under way may go on once nobody asks any more.
-const LAST_CALLS: Duration = Duration::from_secs(60);
+const LAST_CALLS: Duration = Duration::from_mins(1);
 const LONGEST_BODY: usize = 32 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct McpArgs {
-    /// Show the tools of one agent, by its id, in place of the project's
-    #[arg(long, value_name = "ID")]
-    agent: Option<String>,
     /// `search` shows three tools in place of all: find, call, connect
     #[arg(long, value_enum, default_value = "all")]
     mode: Mode,
@@ -48,17 +45,16 @@ enum Mode {
 
 /// Passes messages on until there are no more.
 pub(super) async fn run(config: Config, args: McpArgs) -> anyhow::Result<()> {
-    let mut path = match &args.agent {
-        Some(id) => {
-            let id: String = url::form_urlencoded::byte_serialize(id.as_bytes()).collect();
-            format!("mcp/agents/{id}")
-        }
-        None => "mcp".to_owned(),
+    let path = match args.mode {
+        Mode::All => "mcp",
+        Mode::Search => "mcp?mode=search",
     };
-    if matches!(args.mode, Mode::Search) {
-        path += "?mode=search";
-    }
-    let pipe = Pipe { client: Arc::new(Client::new(&config, &args.remote)?), path, session: Arc::default(), running: Arc::default() };
+    let pipe = Pipe {
+        client: Arc::new(Client::new(&config, &args.remote)?),
+        path: path.to_owned(),
+        session: Arc::default(),
+        running: Arc::default(),
+    };
     pipe.run(lines()).await;
     Ok(())
 }
