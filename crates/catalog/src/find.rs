@@ -228,8 +228,11 @@ impl Catalog {
     /// What use cases mean to the sentence model, for as many as it can say so within the time; takes that long at most, on this thread.
     pub fn meanings(&self, use_cases: &[&str], within: Duration) -> Vec<Meaning> {
         let Some(embedder) = &self.embedder else { return vec![Meaning::default(); use_cases.len()] };
-        let sentences: Vec<(usize, &str)> =
-            use_cases.iter().enumerate().flat_map(|(at, case)| search::sentences_of(case).into_iter().map(move |part| (at, part))).collect();
+        let sentences: Vec<(usize, &str)> = use_cases
+            .iter()
+            .enumerate()
+            .flat_map(|(at, case)| search::sentences_of(case).into_iter().map(move |part| (at, part)))
+            .collect();
         let vectors = embedder.ask(&sentences.iter().map(|(_, part)| *part).collect::<Vec<_>>(), within);
         let mut meanings = vec![Meaning::default(); use_cases.len()];
         for ((at, _), vector) in sentences.into_iter().zip(vectors) {

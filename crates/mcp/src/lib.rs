@@ -1,6 +1,7 @@
 //! The Model Context Protocol: from JSON-RPC messages to the tools of a project or an agent and back. It speaks 2025-03-26 up to 2026-07-28
 //! and keeps no sessions. It must never know a route, a table or how a tool is run.
 
+mod agent;
 mod answer;
 mod approval;
 mod client;
@@ -19,6 +20,7 @@ mod server;
 mod surface;
 mod version;
 
+pub use agent::AgentTools;
 pub use answer::Answer;
 pub use approval::Approver;
 pub use client::Client;

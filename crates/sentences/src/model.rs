@@ -16,7 +16,8 @@ pub(crate) fn space() -> String {
 /// The unit vector of a sentence; none for a blank one, or when the model fails.
 pub(crate) fn embed(sentence: &str) -> Option<Vec<f32>> {
     static ENCODER: OnceLock<Option<Encoder>> = OnceLock::new();
-    let load = || Encoder::new().inspect_err(|error| tracing::error!(%error, "the sentence model cannot be loaded; search goes by words")).ok();
+    let load =
+        || Encoder::new().inspect_err(|error| tracing::error!(%error, "the sentence model cannot be loaded; search goes by words")).ok();
     let encoder = ENCODER.get_or_init(load).as_ref()?;
     let vector = encoder.embed(&[sentence]).ok()?.pop()?;
     (vector.len() == WIDTH).then_some(vector)

@@ -191,8 +191,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::ingress::composio))
         .routes(routes!(pages::show, pages::submit))
         .routes(routes!(mcp::project::post, mcp::project::changes))
+        .routes(routes!(mcp::agent::post, mcp::agent::changes))
         .routes(routes!(mcp::metadata::root))
         .routes(routes!(mcp::metadata::project))
+        .routes(routes!(mcp::metadata::agent))
 }
 
 /// The OpenAPI document.

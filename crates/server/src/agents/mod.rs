@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::edge::{ApiError, ApiResult};
 
 /// An agent in a path: its number or its UUID.
-fn agent_ref(text: &str) -> ApiResult<AgentRef> {
+pub(crate) fn agent_ref(text: &str) -> ApiResult<AgentRef> {
     let wrong = || ApiError::invalid("path_invalid", vec![json!("path"), json!("agent_id")], "An agent's id is a number or a UUID.");
     text.parse().map_err(|()| wrong())
 }

@@ -177,7 +177,7 @@ pub(crate) async fn call(
     let agent = agent_ref(&id)?;
     let (request, tool_call_id) = request(&app, &headers, body.data)?;
     let call = AgentCall { request, context: body.context };
-    let reply: Result<_, CallError> = match app.agents.call(scope, agent, call, &Own { router, headers: &headers }).await {
+    let reply: Result<_, CallError> = match app.agents.call(scope, agent, call, &Own { router, headers }).await {
         Ok(reply) => Ok(reply),
         Err(AgentError::Call(error)) => Err(error),
         Err(other) => return Err(other.into()),

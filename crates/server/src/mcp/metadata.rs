@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::App;
+use crate::edge::PathOf;
 
 /// What a client has to know to be let in.
 #[derive(Debug, Serialize, ToSchema)]
@@ -53,4 +54,11 @@ pub(crate) async fn root(State(app): State<App>) -> Json<ResourceMetadata> {
     responses((status = 200, body = ResourceMetadata)))]
 pub(crate) async fn project(State(app): State<App>) -> Json<ResourceMetadata> {
     describe(&app, "/mcp", "run_tools")
+}
+
+/// How to get into `/mcp/agents/{agent_id}`
+#[utoipa::path(get, path = "/.well-known/oauth-protected-resource/mcp/agents/{agent_id}", operation_id = "mcp_agent_resource_metadata", tag = "MCP",
+    params(("agent_id" = String, Path)), responses((status = 200, body = ResourceMetadata)))]
+pub(crate) async fn agent(State(app): State<App>, PathOf(id): PathOf<String>) -> Json<ResourceMetadata> {
+    describe(&app, &format!("/mcp/agents/{id}"), "run_agents")
 }

@@ -1,6 +1,7 @@
 //! `/mcp`: the same tools for clients of the Model Context Protocol.
 
 mod access;
+pub mod agent;
 pub mod conformance;
 pub mod metadata;
 pub mod project;

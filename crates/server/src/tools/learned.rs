@@ -113,11 +113,7 @@ pub(crate) async fn clear(Scoped(scope, _): Scoped<EditTools>, State(app): State
 /// Forget one use case
 #[utoipa::path(delete, path = "/tools/discover/learned/{id}", operation_id = "forget_learned_use_case", tag = "Tools",
     security(("key" = ["edit_tools"])), params(("id" = Uuid, Path)), responses((status = 204), (status = 404)))]
-pub(crate) async fn forget(
-    Scoped(scope, _): Scoped<EditTools>,
-    State(app): State<App>,
-    PathOf(id): PathOf<Uuid>,
-) -> ApiResult<StatusCode> {
+pub(crate) async fn forget(Scoped(scope, _): Scoped<EditTools>, State(app): State<App>, PathOf(id): PathOf<Uuid>) -> ApiResult<StatusCode> {
     app.tools.forget_learned(scope, Some(id.into())).await?;
     Ok(StatusCode::NO_CONTENT)
 }

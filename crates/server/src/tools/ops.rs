@@ -29,12 +29,12 @@ const MAX_ANSWER: usize = 4 << 20;
 pub struct Inside(pub(crate) Router);
 
 /// Our own routes with the caller's key: an op can do no more than the caller could.
-pub(crate) struct Own<'a> {
+pub(crate) struct Own {
     pub(crate) router: Router,
-    pub(crate) headers: &'a HeaderMap,
+    pub(crate) headers: HeaderMap,
 }
 
-impl OwnRoutes for Own<'_> {
+impl OwnRoutes for Own {
     fn send(&self, request: Assembled) -> BoxFuture<'_, (u16, Bytes)> {
         Box::pin(async move {
             let mut builder = Request::builder().method(method(request.method)).uri(request.path_and_query);
@@ -157,6 +157,6 @@ pub(crate) async fn call(
     let context = Value::Object(body.context);
     let request =
         OpRequest { op, arguments: body.arguments, context, permission, in_test: is_test(&headers), limit: Some(app.options.run_limit()) };
-    let reply = app.tools.op(scope, request, &Own { router, headers: &headers }).await;
+    let reply = app.tools.op(scope, request, &Own { router, headers }).await;
     CallOutcome::of(reply, |reply| answer(reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string())))
 }

@@ -118,7 +118,8 @@ impl Tools {
                    do update set uses = learned_use_cases.uses + 1, used_at = excluded.used_at";
         let ActionName { provider, integration, action } = called;
         let now = self.clock.now();
-        tx.execute(sql, args![scope.project, UseCaseId::new(), use_case, provider.as_str(), integration.as_str(), action.as_str(), now]).await?;
+        tx.execute(sql, args![scope.project, UseCaseId::new(), use_case, provider.as_str(), integration.as_str(), action.as_str(), now])
+            .await?;
         let sql = "delete from learned_use_cases where project_id = $1 and id in \
                    (select id from learned_use_cases where project_id = $1 order by used_at desc, id desc limit 1000000 offset $2)";
         tx.execute(sql, args![scope.project, MOST]).await?;

@@ -143,7 +143,15 @@ mod tests {
         let said = rows(&post, &reply);
         assert_eq!(said[0], ["say hi", "slack.SEND_A_MESSAGE", "ready", "toolyard call slack SEND_A_MESSAGE"]);
         assert_eq!(said[1], ["", "github.CREATE_AN_ISSUE_COMMENT", "needs_auth", "toolyard connect github"]);
-        assert_eq!(rows(&wait, &reply), [["when somebody writes", "event slack.MESSAGE_POSTED", "ready", "toolyard trigger create MESSAGE_POSTED --connection slack-main --workflow …"]]);
+        assert_eq!(
+            rows(&wait, &reply),
+            [[
+                "when somebody writes",
+                "event slack.MESSAGE_POSTED",
+                "ready",
+                "toolyard trigger create MESSAGE_POSTED --connection slack-main --workflow …"
+            ]]
+        );
         assert_eq!(rows(&nothing, &reply), [["?", "nothing fits", "", "say it in other words"]]);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use kernel::schema::Schema;
 use http::Method;
 use kernel::Role;
+use kernel::schema::Schema;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::string::string_regex;
 use proptest::test_runner::TestRunner;

@@ -95,6 +95,34 @@ on_both! {
         assert_eq!(test.get("/tools/calls").await.expect(200)["count"], 2, "calls over MCP are recorded like any other");
     }
 
+    async fn an_agent_lists_and_calls_exactly_its_tools(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let config = json!({"deny": ["FAIL_A_THING"], "access": "full"});
+        let made = json!({"name": "clerk", "agent_type": "custom", "tool_ids": [{"app_name": "FAKE", "config": config}]});
+        let agent = test.post("/agents", made).await.expect(200);
+        let path = format!("/mcp/agents/{}", agent["id"]);
+        let listed = result(test, &path, "tools/list", json!({})).await;
+        let names: Vec<&str> = listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        let toolset = test.post(&format!("/agents/{}/toolset", agent["id"]), json!({})).await.expect(200);
+        let expected: Vec<&str> = toolset["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert_eq!(names, expected);
+        let name = |part: &str| names.iter().find(|name| name.contains(part)).copied();
+        assert_eq!(name("FAIL_A_THING"), None);
+
+        let get = json!({"name": name("GET_A_THING").unwrap(), "arguments": {"owner": "o", "path": "p"}});
+        let read = result(test, &path, "tools/call", get).await;
+        assert!(read.get("isError").is_none() && read["structuredContent"].is_object(), "{read}");
+        let fail = json!({"name": "tools.native.fake.FAIL_A_THING.main", "arguments": {"code": 404}});
+        assert_eq!(result(test, &path, "tools/call", fail).await["isError"], true, "what was denied cannot be called either");
+        let found = result(test, &format!("{path}?mode=search"), "tools/list", json!({})).await;
+        assert_eq!(found["tools"].as_array().unwrap().len(), 3);
+
+        let other = test.key("other", Role::Owner, None).await;
+        assert_eq!(ask(test, &path, &other, "tools/list", json!({}), json!({})).await.status, 404);
+        assert_eq!(ask(test, "/mcp/agents/999", &test.owner, "tools/list", json!({}), json!({})).await.status, 404);
+    }
+
     async fn every_revision_is_spoken(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;

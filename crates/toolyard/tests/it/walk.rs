@@ -113,7 +113,8 @@ fn only_what_must_be_public_is_public() {
             "/connect/{ticket}",
             "/connect/{ticket}",
             "/.well-known/oauth-protected-resource",
-            "/.well-known/oauth-protected-resource/mcp"
+            "/.well-known/oauth-protected-resource/mcp",
+            "/.well-known/oauth-protected-resource/mcp/agents/{agent_id}"
         ]
     );
 }

@@ -56,8 +56,7 @@ fn measure(set: &Set, model: Option<&Sentences>) -> anyhow::Result<()> {
     let mut times: Vec<Duration> = Vec::with_capacity(set.queries.len());
     for (text, relevant) in &set.queries {
         let started = Instant::now();
-        let vectors: Vec<Vec<f32>> =
-            model.map(|model| model.ask(&sentences_of(text), PATIENT)).into_iter().flatten().flatten().collect();
+        let vectors: Vec<Vec<f32>> = model.map(|model| model.ask(&sentences_of(text), PATIENT)).into_iter().flatten().flatten().collect();
         let hits = search(&[&index], text, DEPTH, &Options { vectors: &vectors, ..Options::default() }).hits;
         times.push(started.elapsed());
         figures.push(Figures::of(&hits.iter().map(|hit| hit.document).collect::<Vec<_>>(), relevant));

@@ -30,6 +30,9 @@ const LONGEST_BODY: usize = 32 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct McpArgs {
+    /// The tools of this agent, by its id [default: those of the project]
+    #[arg(long, value_name = "ID")]
+    agent: Option<u64>,
     /// `search` shows three tools in place of all: find, call, connect
     #[arg(long, value_enum, default_value = "all")]
     mode: Mode,
@@ -45,16 +48,12 @@ enum Mode {
 
 /// Passes messages on until there are no more.
 pub(super) async fn run(config: Config, args: McpArgs) -> anyhow::Result<()> {
+    let tools = args.agent.map_or_else(|| "mcp".to_owned(), |agent| format!("mcp/agents/{agent}"));
     let path = match args.mode {
-        Mode::All => "mcp",
-        Mode::Search => "mcp?mode=search",
+        Mode::All => tools,
+        Mode::Search => format!("{tools}?mode=search"),
     };
-    let pipe = Pipe {
-        client: Arc::new(Client::new(&config, &args.remote)?),
-        path: path.to_owned(),
-        session: Arc::default(),
-        running: Arc::default(),
-    };
+    let pipe = Pipe { client: Arc::new(Client::new(&config, &args.remote)?), path, session: Arc::default(), running: Arc::default() };
     pipe.run(lines()).await;
     Ok(())
 }

@@ -1,0 +1,135 @@
+//! The tools of one agent: exactly those that it may use right now.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agents::toolset::{Tool, Toolset, define};
+use agents::{AgentCall, AgentError, AgentRef, Agents};
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use tools::format::Format;
+use tools::{CallError, CallRequest, OwnRoutes};
+
+use crate::approval::Approver;
+use crate::find::Searchable;
+use crate::page::{PAGE, after, cursor_of};
+use crate::{Call, Fault, Outcome, Page, Surface, connect, reply};
+
+/// The tools of an agent, as one key sees them.
+#[derive(Clone)]
+pub struct AgentTools {
+    pub agents: Agents,
+    pub agent: AgentRef,
+    pub approver: Approver,
+    /// For platform ops among the tools.
+    pub routes: Arc<dyn OwnRoutes>,
+    /// How long a workflow may take.
+    pub limit: Duration,
+}
+
+impl std::fmt::Debug for AgentTools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentTools").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+impl AgentTools {
+    async fn toolset(&self) -> Result<Toolset, Fault> {
+        self.agents.toolset(self.approver.scope, self.agent).await.map_err(fault)
+    }
+
+    async fn page(&self, cursor: Option<&str>) -> Result<Page, Fault> {
+        let toolset = self.toolset().await?;
+        let start = after(toolset.tools.iter().map(|tool| tool.name.as_str()), cursor)?;
+        let rest = &toolset.tools[start..];
+        let shown = &rest[..rest.len().min(PAGE)];
+        let next = shown.last().filter(|_| rest.len() > PAGE).map(|last| cursor_of(&last.name));
+        Ok(Page { tools: shown.iter().map(defined).collect(), next })
+    }
+
+    async fn run(&self, call: Call) -> Result<Outcome, Fault> {
+        if let Some(outcome) = self.approver.hear(&call).await? {
+            return Ok(outcome);
+        }
+        let arguments = Value::Object(call.arguments.clone());
+        let request = CallRequest { name: call.name.clone(), arguments, limit: Some(self.limit), ..CallRequest::default() };
+        let made = AgentCall { request, context: Map::new() };
+        match self.agents.call(self.approver.scope, self.agent, made, &*self.routes).await {
+            Ok(reply) => Ok(reply::of_reply(reply)),
+            Err(AgentError::Call(CallError::Waiting(approval))) => Ok(self.approver.ask(&approval, &call)),
+            Err(AgentError::Call(error)) => reply::of_error(error),
+            Err(AgentError::Refused(reason)) => Ok(Outcome::failure(reason.to_string())),
+            Err(other) => Err(fault(other)),
+        }
+    }
+
+    async fn look(&self) -> Result<u64, Fault> {
+        let mut hasher = DefaultHasher::new();
+        for tool in self.toolset().await?.tools {
+            (tool.name.as_str(), tool.description(), tool.input_schema().to_string()).hash(&mut hasher);
+        }
+        Ok(hasher.finish())
+    }
+
+    async fn search(&self, use_cases: Vec<String>, limit: u64) -> Result<Vec<Value>, Fault> {
+        let toolset = self.toolset().await?;
+        let limit = usize::try_from(limit).ok();
+        let found = use_cases.into_iter().map(|case| {
+            let picked = toolset.select(Some(&case), limit).picked;
+            let tools: Vec<Value> =
+                picked.iter().filter(|picked| picked.is_named || picked.score > Some(0.0)).map(|picked| brief(picked.tool)).collect();
+            json!({"use_case": case, "tools": tools})
+        });
+        Ok(found.collect())
+    }
+}
+
+impl Surface for AgentTools {
+    fn instructions(&self) -> String {
+        "The tools of one agent of a Toolyard project. A call that must be approved by a person says so and how.".to_owned()
+    }
+
+    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, Fault>> {
+        Box::pin(self.page(cursor))
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Fault>> {
+        Box::pin(self.run(call))
+    }
+
+    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>> {
+        Box::pin(self.look())
+    }
+}
+
+impl Searchable for AgentTools {
+    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, Fault>> {
+        Box::pin(self.search(use_cases, limit))
+    }
+
+    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<Outcome, Fault>> {
+        Box::pin(connect::connect(&self.approver.tools, self.approver.scope, arguments))
+    }
+}
+
+fn defined(tool: &Tool) -> Value {
+    let mut defined = define(tool, Format::Mcp);
+    defined["title"] = json!(tool.title());
+    if tool.action().is_some() {
+        defined["annotations"]["openWorldHint"] = true.into();
+    }
+    defined
+}
+
+fn brief(tool: &Tool) -> Value {
+    let defined = define(tool, Format::Mcp);
+    json!({"name": defined["name"], "description": defined["description"], "input_schema": defined["inputSchema"]})
+}
+
+fn fault(error: AgentError) -> Fault {
+    match error {
+        AgentError::NotFound => Fault::Params("There is no such agent any more.".to_owned()),
+        other => Fault::internal(&other),
+    }
+}
