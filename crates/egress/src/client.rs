@@ -14,7 +14,7 @@ use url::Url;
 use crate::limit::Limits;
 use crate::resolver::Resolver;
 use crate::retry::Outcome;
-use crate::{Allow, EgressError, RateLimit, Redacted, Request, Response, Retry};
+use crate::{Allow, EgressError, Opened, RateLimit, Redacted, Request, Response, Retry};
 use crate::{guard, redirect, retry};
 
 const LONGEST_CALL: Duration = Duration::from_hours(1);
@@ -104,11 +104,27 @@ impl Egress {
         answer.unwrap_or(Err(EgressError::Timeout { after }))
     }
 
-    async fn run(&self, mut request: Request, deadline: Instant) -> Result<Response, EgressError> {
+    /// Sends a request once and hands the answer over as soon as its head is there, for bodies that come bit by bit. The request's time
+    /// ends with the head; how long and how much of the body is read is up to the caller.
+    pub async fn open(&self, mut request: Request) -> Result<Opened, EgressError> {
+        let after = request.timeout.min(LONGEST_CALL);
+        self.admit(&mut request)?;
+        let opening = tokio::time::timeout(after, self.execute(&request)).await.map_err(|_| EgressError::Timeout { after })?;
+        let mut incoming = opening.map_err(|error| EgressError::sending(&error, &request.url))?;
+        let headers = std::mem::take(incoming.headers_mut());
+        Ok(Opened { status: incoming.status(), headers, url: request.url, body: incoming })
+    }
+
+    fn admit(&self, request: &mut Request) -> Result<(), EgressError> {
         self.check_url(&request.url)?;
         for name in OURS {
             request.headers.remove(name);
         }
+        Ok(())
+    }
+
+    async fn run(&self, mut request: Request, deadline: Instant) -> Result<Response, EgressError> {
+        self.admit(&mut request)?;
         if let Some(limit) = &request.limit {
             self.wait_for_slot(limit, deadline).await?;
         }
@@ -149,14 +165,18 @@ impl Egress {
         answer
     }
 
-    async fn fetch(&self, request: &Request) -> Result<Response, reqwest::Error> {
+    async fn execute(&self, request: &Request) -> Result<reqwest::Response, reqwest::Error> {
         let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
         *outgoing.headers_mut() = request.headers.clone();
         // An empty body still says its length where one is expected; some servers answer 411 otherwise.
         if !request.body.is_empty() || matches!(request.method, Method::POST | Method::PUT | Method::PATCH) {
             *outgoing.body_mut() = Some(request.body.clone().into());
         }
-        let mut incoming = self.shared.client.execute(outgoing).await?;
+        self.shared.client.execute(outgoing).await
+    }
+
+    async fn fetch(&self, request: &Request) -> Result<Response, reqwest::Error> {
+        let mut incoming = self.execute(request).await?;
         let headers = std::mem::take(incoming.headers_mut());
         let cap = request.max_response.unwrap_or(self.shared.max_response);
         let status = incoming.status();

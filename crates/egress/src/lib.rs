@@ -20,5 +20,5 @@ pub use allow::Allow;
 pub use client::{Config, Egress};
 pub use error::EgressError;
 pub use limit::RateLimit;
-pub use message::{Redirects, Request, Response, Retry};
+pub use message::{Opened, Redirects, Request, Response, Retry};
 pub use redacted::Redacted;

@@ -8,7 +8,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use url::Url;
 
-use crate::{RateLimit, Redacted};
+use crate::{EgressError, RateLimit, Redacted};
 
 /// One call to make; fields left alone say: 30 seconds, no redirects, no retries, no rate limit.
 #[derive(Clone)]
@@ -142,5 +142,26 @@ impl fmt::Debug for Response {
             .field("bytes", &self.body.len())
             .field("truncated", &self.truncated)
             .finish_non_exhaustive()
+    }
+}
+
+/// An answer whose body is still on its way.
+pub struct Opened {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub url: Url,
+    pub(crate) body: reqwest::Response,
+}
+
+impl Opened {
+    /// The next piece of the body; nothing at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, EgressError> {
+        self.body.chunk().await.map_err(|error| EgressError::sending(&error, &self.url))
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("status", &self.status).field("url", &Redacted(&self.url)).finish_non_exhaustive()
     }
 }

@@ -35,7 +35,7 @@ pub use call::{CallReply, CallRequest};
 pub use discover::{Discover, Discovered};
 pub use error::CallError;
 pub use platform::{OpRequest, OwnRoutes};
-pub use port::{Invocation, RunError, Runner, ToolResult};
+pub use port::{Invocation, Progress, RunError, Runner, Step, ToolResult};
 pub use resolve::{Definitions, ResolveError, Resolved, ResolvedTool};
 pub use specs::{SpecSet, ToolCallback, ToolSpec};
 

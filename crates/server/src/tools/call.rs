@@ -138,6 +138,7 @@ pub(crate) async fn call(
         in_test: is_test(&headers),
         resumes: false,
         limit: Some(app.options.run_limit()),
+        ..CallRequest::default()
     };
     let reply = app.tools.call(scope, request).await;
     CallOutcome::of(reply, |reply| answer(reply, body.data.id))

@@ -17,6 +17,7 @@ mod environments;
 mod hosted;
 mod imports;
 mod invoke;
+mod mcp;
 mod oauth;
 mod openapi;
 mod ops;
