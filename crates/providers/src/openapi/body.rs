@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::document::{At, Bundle};
+use super::keywords::{object, types};
 use super::params::{Params, form_style};
-use super::schema::{Schemas, Side, object, types};
+use super::schema::{Schemas, Side};
 use super::security::is_token;
 use super::text::brief;
 

@@ -11,9 +11,10 @@ use url::Url;
 
 use super::body::{self, is_media_type};
 use super::document::{At, Bundle};
+use super::keywords::object;
 use super::name::{Named, keys, name};
 use super::params::Params;
-use super::schema::{Schemas, Side, object};
+use super::schema::{Schemas, Side};
 use super::security::Reading;
 use super::server::{Allowed, choose, usable};
 use super::text::brief;

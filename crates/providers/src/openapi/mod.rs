@@ -5,6 +5,7 @@ mod body;
 mod convert;
 mod document;
 mod fetch;
+mod keywords;
 mod name;
 mod params;
 mod schema;
@@ -37,7 +38,7 @@ use crate::native::{connect, run};
 pub const KEY: &str = "openapi";
 
 /// How long a document may take to be converted.
-const CONVERTING: Duration = Duration::from_secs(15);
+const CONVERTING: Duration = Duration::from_secs(25);
 
 /// The openapi provider.
 #[derive(Clone, Debug)]
