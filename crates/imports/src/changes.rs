@@ -91,8 +91,12 @@ impl Imports {
     async fn renew(&self, change: Changed) -> Result<(), ImportError> {
         let import = self.get(change.project, change.import).await?;
         let author = import.updated_by.or(import.created_by).unwrap_or(Uuid::nil());
-        let scope =
-            Scope { project: change.project, key: Uuid::nil().into(), user: Some(UserId::from(author)), permissions: PermissionSet::default() };
+        let scope = Scope {
+            project: change.project,
+            key: Uuid::nil().into(),
+            user: Some(UserId::from(author)),
+            permissions: PermissionSet::default(),
+        };
         let made = match change.account {
             Some(account) => self.refresh_as(scope, change.import, Mode::default(), Some(account)).await,
             None => self.refresh(scope, change.import, Mode::default()).await,

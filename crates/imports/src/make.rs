@@ -110,6 +110,9 @@ impl Imports {
     /// The credential of an account that is connected to the integration.
     async fn account(&self, project: ProjectId, id: ImportId) -> Result<Option<Usable>, ImportError> {
         let import = self.get(project, id).await?;
+        if !self.mirror.importer(&import.provider)?.reads_as_account() {
+            return Ok(None);
+        }
         self.connections.catalog.ready(project).await.map_err(connections::ConnectionError::from)?;
         let Ok(integration) = self.connections.catalog.integration(project, &import.provider, &import.key) else { return Ok(None) };
         for connection in self.connections.query(project, Some(&import.provider), Some(&import.key)).await? {

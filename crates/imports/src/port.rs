@@ -104,6 +104,11 @@ pub trait Importer: Send + Sync + fmt::Debug {
         source.url.clone().map(Origin::Url)
     }
 
+    /// Whether the source is read with the credential of a connected account, where there is one.
+    fn reads_as_account(&self) -> bool {
+        false
+    }
+
     /// Registers an OAuth app for accounts of a new integration, where its authorization server takes registrations. `callback` is where
     /// people are sent back to; the error is for people.
     fn register<'a>(&'a self, _definition: &'a str, _callback: &'a str) -> BoxFuture<'a, Result<Option<Registered>, String>> {

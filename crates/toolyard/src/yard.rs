@@ -73,8 +73,7 @@ impl Yard {
         let (changes, changed) = tokio::sync::mpsc::unbounded_channel();
         let mcp = Arc::new(Mcp::new(egress.clone(), mcp_settings(&config), changes));
         let mirror = Mirror::new(db.clone(), vault.sealer.clone(), vec![openapi.clone(), mcp.clone()]);
-        let catalog =
-            Catalog::new(vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about()), mirror.source(Mcp::about())]);
+        let catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about()), mirror.source(Mcp::about())]);
         let connections = Connections::new(connections::Parts {
             db: db.clone(),
             clock: clock.clone(),

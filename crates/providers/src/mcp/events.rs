@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn events_come_in_any_pieces() {
-        let text = "id: 7\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\n: silence\n\nid: 8\ndata:\n\ndata: [2]\n\nretry: 3\ndata: {";
+        let text =
+            "id: 7\r\nevent: message\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\n: silence\n\nid: 8\ndata:\n\ndata: [2]\n\nretry: 3\ndata: {";
         for size in [1, 2, 7, 1000] {
             let mut events = Events::default();
             let mut found = Vec::new();

@@ -62,16 +62,7 @@ pub(super) struct Asked<'a> {
 
 impl Http {
     pub(super) fn new(egress: Egress, url: Url, fixed: HeaderMap, tasks: TaskTracker, on_change: OnChange) -> Self {
-        Self {
-            egress,
-            url,
-            fixed,
-            account: Mutex::default(),
-            session: Mutex::default(),
-            version: OnceLock::new(),
-            on_change,
-            tasks,
-        }
+        Self { egress, url, fixed, account: Mutex::default(), session: Mutex::default(), version: OnceLock::new(), on_change, tasks }
     }
 
     /// Takes the credential that the next requests are made with.

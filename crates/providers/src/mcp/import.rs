@@ -112,7 +112,8 @@ impl Mcp {
             Some(account) => self.list(target, target::authorization(&account.fields)).await.map_err(unread)?,
             None if order.again => return Err(ImportError::Upstream("the server wants a credential; connect an account first".to_owned())),
             None => {
-                warnings.push("the server shows its tools only to connected accounts; they are read once the first is connected".to_owned());
+                warnings
+                    .push("the server shows its tools only to connected accounts; they are read once the first is connected".to_owned());
                 (About::default(), Vec::new())
             }
         };
@@ -287,6 +288,10 @@ impl Importer for Mcp {
 
     fn again(&self, source: &Source) -> Option<Origin> {
         source.url.clone().map_or_else(|| source.settings.contains_key("command").then_some(Origin::Settings), |url| Some(Origin::Url(url)))
+    }
+
+    fn reads_as_account(&self) -> bool {
+        true
     }
 
     fn register<'a>(&'a self, definition: &'a str, callback: &'a str) -> BoxFuture<'a, Result<Option<Registered>, String>> {

@@ -25,7 +25,8 @@ fn marked(schema: &Value, arguments: &Map<String, Value>, headers: &mut HeaderMa
                     Value::Bool(_) | Value::Number(_) => value.to_string(),
                     _ => continue,
                 };
-                if let (Ok(header), Some(text)) = (format!("mcp-param-{header}").to_ascii_lowercase().parse::<HeaderName>(), written(&text)) {
+                if let (Ok(header), Some(text)) = (format!("mcp-param-{header}").to_ascii_lowercase().parse::<HeaderName>(), written(&text))
+                {
                     headers.insert(header, text);
                 }
             }

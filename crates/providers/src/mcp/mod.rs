@@ -32,8 +32,8 @@ use tokio_util::task::TaskTracker;
 
 use self::session::Ground;
 use self::sessions::Sessions;
-use self::target::Target;
 pub use self::target::Commands;
+use self::target::Target;
 
 /// The provider's key on the wire.
 pub const KEY: &str = "mcp";

@@ -83,7 +83,8 @@ fn found(egress: &Egress, server: &Url, challenge: Option<&str>, resource: &Valu
     });
     let origins = [Some(&token), revoke.as_ref(), register.as_ref()].into_iter().flatten();
     let origins = origins.map(|url| url.origin().ascii_serialization()).collect();
-    let registration = register.map(|endpoint| Registration { endpoint: endpoint.into(), method: method.to_owned(), scope: scopes.join(" ") });
+    let registration =
+        register.map(|endpoint| Registration { endpoint: endpoint.into(), method: method.to_owned(), scope: scopes.join(" ") });
     Ok(Found { scheme, registration, origins })
 }
 
@@ -113,7 +114,11 @@ fn audience(server: &Url, resource: &Value) -> Result<String, String> {
     let Some(named) = resource["resource"].as_str() else { return Ok(own.as_str().trim_end_matches('/').to_owned()) };
     let url: Url = named.parse().map_err(|_| "its metadata calls it by something that is no address".to_owned())?;
     let is_ours = url.origin() == own.origin() && own.path().starts_with(url.path().trim_end_matches('/'));
-    if is_ours && !named.contains(['{', '}']) { Ok(named.to_owned()) } else { Err(format!("its metadata is for `{}`", bounded(named, 200))) }
+    if is_ours && !named.contains(['{', '}']) {
+        Ok(named.to_owned())
+    } else {
+        Err(format!("its metadata is for `{}`", bounded(named, 200)))
+    }
 }
 
 /// The scopes that the server asks for, else those it knows; and one for renewals where there is such.

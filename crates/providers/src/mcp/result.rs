@@ -70,7 +70,10 @@ mod tests {
             (json!({"content": [text("a"), image]}), json!([text("a"), image])),
             (json!({"content": [], "structuredContent": {"a": 1}}), json!({"a": 1})),
             (json!({"content": [text("{\"a\": 1}")], "structuredContent": {"a": 1}}), json!({"a": 1})),
-            (json!({"content": [text("x"), image], "structuredContent": {"a": 1}}), json!({"structuredContent": {"a": 1}, "content": [image]})),
+            (
+                json!({"content": [text("x"), image], "structuredContent": {"a": 1}}),
+                json!({"structuredContent": {"a": 1}, "content": [image]}),
+            ),
             (json!({"content": []}), json!([])),
         ] {
             assert_eq!(read(result.clone()).unwrap(), ToolResult { data, error: None }, "{result}");

@@ -21,7 +21,8 @@ impl Runner for Mcp {
         Box::pin(async move {
             let server = invocation.integration.service::<Server>().ok_or_else(|| missing(invocation))?;
             let tool = server.tools.get(&invocation.action.key).ok_or_else(|| missing(invocation))?;
-            let called = tokio::time::timeout(self.limit, self.call(server, tool, invocation)).await.unwrap_or(Err(Fault::Late(self.limit)));
+            let called =
+                tokio::time::timeout(self.limit, self.call(server, tool, invocation)).await.unwrap_or(Err(Fault::Late(self.limit)));
             let fields = &invocation.usable.fields;
             match called.and_then(result::read) {
                 Ok(result) => Ok(ToolResult { error: result.error.map(|words| fields.scrub(&words)), ..result }),
@@ -42,12 +43,8 @@ impl Mcp {
     async fn call(&self, server: &Server, tool: &str, invocation: Invocation<'_>) -> Result<Value, Fault> {
         let started = Instant::now();
         let account = authorization(&invocation.usable.fields);
-        let call = || ToolCall {
-            tool,
-            arguments: invocation.arguments,
-            schema: &invocation.action.input_schema,
-            progress: invocation.progress,
-        };
+        let call =
+            || ToolCall { tool, arguments: invocation.arguments, schema: &invocation.action.input_schema, progress: invocation.progress };
         let session = self.sessions.get(server, invocation.connection, account.clone()).await?;
         match session.call(call(), self.limit.saturating_sub(started.elapsed())).await {
             Err(Fault::Forgotten) => {

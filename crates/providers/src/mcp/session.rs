@@ -91,7 +91,8 @@ impl Session {
         wire::envelope(&mut params);
         match self.ask("server/discover", params, HeaderMap::new(), &Progress::default(), PROBE).await {
             Ok(found) => {
-                let known = found["supportedVersions"].as_array().is_some_and(|versions| versions.iter().any(|version| version == STATELESS));
+                let known =
+                    found["supportedVersions"].as_array().is_some_and(|versions| versions.iter().any(|version| version == STATELESS));
                 if known {
                     self.is_stateless = true;
                     self.about = about(&found, &found["_meta"]["io.modelcontextprotocol/serverInfo"]);
@@ -201,10 +202,8 @@ impl Session {
     }
 
     pub(super) async fn call(&self, call: ToolCall<'_>, limit: Duration) -> Result<Value, Fault> {
-        let params = Map::from_iter([
-            ("name".to_owned(), call.tool.into()),
-            ("arguments".to_owned(), Value::Object(call.arguments.clone())),
-        ]);
+        let params =
+            Map::from_iter([("name".to_owned(), call.tool.into()), ("arguments".to_owned(), Value::Object(call.arguments.clone()))]);
         let mirrored = match &self.wire {
             Wire::Http(_) if self.is_stateless => mirrored::headers(call.tool, &call.schema.value(), call.arguments),
             _ => HeaderMap::new(),

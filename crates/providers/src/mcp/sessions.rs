@@ -11,10 +11,10 @@ use imports::Changed;
 use kernel::{ConnectionId, ImportId, ProjectId};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::OnChange;
 use super::fault::Fault;
 use super::session::{Ground, Session};
 use super::target::{Server, Target};
-use super::OnChange;
 
 /// How long a server may take until it can be asked something.
 pub(super) const START: Duration = Duration::from_secs(40);
@@ -43,7 +43,7 @@ struct Slot {
     /// When it was last asked for, in milliseconds since the start.
     used: AtomicU64,
     /// Held while one is started, so that it is started once.
-    state: tokio::sync::Mutex<State>,
+    state: Arc<tokio::sync::Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +67,24 @@ impl State {
         let pause = if self.failures == 0 { Duration::ZERO } else { pause.min(LONGEST_PAUSE) };
         self.failures = self.failures.saturating_add(1);
         self.pause = Some((Instant::now() + pause, why));
+    }
+
+    async fn start(&mut self, target: Target, account: HeaderMap, ground: &Ground, on_change: OnChange) -> Result<Arc<Session>, Fault> {
+        let late = || Fault::NotStarted(format!("it was not ready within {} s", START.as_secs()));
+        let opened = tokio::time::timeout(START, Session::open(&target, account, ground, on_change)).await;
+        match opened.unwrap_or_else(|_| Err(late())) {
+            Ok(session) => {
+                let session = Arc::new(session);
+                self.live = Some(Live { session: session.clone(), target, since: Instant::now() });
+                Ok(session)
+            }
+            Err(fault) => {
+                if matches!(target, Target::Program(_)) {
+                    self.failed(fault.to_string());
+                }
+                Err(fault)
+            }
+        }
     }
 
     fn may_start(&self) -> Result<(), Fault> {
@@ -100,7 +118,7 @@ impl Sessions {
         let target = server.target.as_ref().map_err(|why| Fault::NotStarted(why.clone()))?;
         let slot = self.slots().entry(key(server, connection, &account)).or_default().clone();
         slot.used.store(self.now(), Ordering::Relaxed);
-        let mut state = slot.state.lock().await;
+        let mut state = slot.state.clone().lock_owned().await;
         if let Some(live) = &state.live {
             if !live.session.has_ended() && live.target == *target {
                 live.session.act_as(account);
@@ -119,21 +137,12 @@ impl Sessions {
         }
         let (changes, project, import) = (self.changes.clone(), server.project, server.import);
         let on_change = OnChange(Arc::new(move || drop(changes.send(Changed { project, import, account: None }))));
-        let opened = tokio::time::timeout(START, Session::open(target, account, &self.ground, on_change)).await;
-        match opened.unwrap_or(Err(Fault::Late(START))) {
-            Ok(session) => {
-                let session = Arc::new(session);
-                state.live = Some(Live { session: session.clone(), target: target.clone(), since: Instant::now() });
-                slot.used.store(self.now(), Ordering::Relaxed);
-                Ok(session)
-            }
-            Err(fault) => {
-                if matches!(target, Target::Program(_)) {
-                    state.failed(fault.to_string());
-                }
-                Err(fault)
-            }
-        }
+        // A start goes on when whoever asked for it has no more time, so that the next finds the server ready.
+        let (target, ground) = (target.clone(), self.ground.clone());
+        let starting = self.ground.tasks.spawn(async move { state.start(target, account, &ground, on_change).await });
+        let session = starting.await.unwrap_or_else(|error| Err(Fault::NotStarted(error.to_string())))?;
+        slot.used.store(self.now(), Ordering::Relaxed);
+        Ok(session)
     }
 
     /// Lets go of a conversation that the server does not know any more.

@@ -44,7 +44,8 @@ pub(super) struct Program {
 
 impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
-        let env = |program: &Self| program.env.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned())).collect::<Vec<_>>();
+        let env =
+            |program: &Self| program.env.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned())).collect::<Vec<_>>();
         self.command == other.command && self.args == other.args && env(self) == env(other)
     }
 }

@@ -42,7 +42,10 @@ impl Commands {
             [] => "none is".to_owned(),
             names => format!("these are: {}", names.join(", ")),
         };
-        Err(format!("`{}` is not a program that projects may run here ({known}); ask the operator to add it to `mcp_commands`", shown(command)))
+        Err(format!(
+            "`{}` is not a program that projects may run here ({known}); ask the operator to add it to `mcp_commands`",
+            shown(command)
+        ))
     }
 }
 
@@ -75,7 +78,8 @@ struct Secrets {
 impl Secrets {
     fn of(secret: Option<&SecretString>) -> Result<Self, String> {
         let Some(secret) = secret else { return Ok(Self::default()) };
-        let secrets: Self = serde_json::from_str(secret.expose_secret()).map_err(|_| "the headers or variables cannot be read".to_owned())?;
+        let secrets: Self =
+            serde_json::from_str(secret.expose_secret()).map_err(|_| "the headers or variables cannot be read".to_owned())?;
         if secrets.headers.len() + secrets.env.len() > MAX_SECRETS {
             return Err(format!("give at most {MAX_SECRETS} headers or variables"));
         }
@@ -207,7 +211,12 @@ mod tests {
         for (allowed, fits) in [("", false), ("uvx", false), ("uvx, npx", true), ("*", true), ("np", false), ("npx ", true)] {
             assert_eq!(target(None, settings.clone(), json!({}), allowed).is_ok(), fits, "{allowed}");
         }
-        for bad in [json!({"command": "/bin/npx"}), json!({"command": "npx", "args": [7]}), json!({"command": "npx", "args": ["a\u{0}"]}), json!({})] {
+        for bad in [
+            json!({"command": "/bin/npx"}),
+            json!({"command": "npx", "args": [7]}),
+            json!({"command": "npx", "args": ["a\u{0}"]}),
+            json!({}),
+        ] {
             assert!(target(None, bad.clone(), json!({}), "npx").is_err(), "{bad}");
         }
         assert!(target(None, settings, json!({"env": {"A=B": "x"}}), "npx").is_err());

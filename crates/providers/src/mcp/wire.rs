@@ -18,10 +18,19 @@ const NO_METHOD: i64 = -32601;
 /// A message of a server.
 #[derive(Debug)]
 pub(super) enum Heard {
-    Answer { id: u64, result: Result<Value, Fault> },
+    Answer {
+        id: u64,
+        result: Result<Value, Fault>,
+    },
     /// The server asks something.
-    Question { id: Value, method: String },
-    Progress { token: u64, step: Step },
+    Question {
+        id: Value,
+        method: String,
+    },
+    Progress {
+        token: u64,
+        step: Step,
+    },
     ToolsChanged,
     Other,
 }
@@ -105,7 +114,12 @@ pub(super) fn envelope(params: &mut Map<String, Value>) {
 /// The id of an answer that is too long to be read whole, from its first and its last bytes.
 pub(super) fn id_of_long(head: &[u8], tail: &[u8]) -> Option<u64> {
     let digits = |bytes: &[u8]| {
-        let text: String = bytes.iter().skip_while(|byte| byte.is_ascii_whitespace()).take_while(|byte| byte.is_ascii_digit()).map(|&b| char::from(b)).collect();
+        let text: String = bytes
+            .iter()
+            .skip_while(|byte| byte.is_ascii_whitespace())
+            .take_while(|byte| byte.is_ascii_digit())
+            .map(|&b| char::from(b))
+            .collect();
         text.parse().ok()
     };
     let find = |bytes: &[u8], from_end: bool| {

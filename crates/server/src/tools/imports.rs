@@ -228,13 +228,15 @@ impl McpBody {
             }
         }
         let is_secret = self.headers.is_some() || self.env.is_some();
-        let secret = is_secret.then(|| json!({"headers": self.headers.unwrap_or_default(), "env": self.env.unwrap_or_default()}).to_string().into());
+        let secret =
+            is_secret.then(|| json!({"headers": self.headers.unwrap_or_default(), "env": self.env.unwrap_or_default()}).to_string().into());
         Ok(Order { project: scope.project, key: self.key, name: self.name, from, settings, secret, account: None, again: false })
     }
 }
 
 fn address(url: &str) -> Result<Origin, ImportError> {
-    let url = url.parse().map_err(|_| ImportError::Invalid(format!("`{}` is not a web address", url.chars().take(200).collect::<String>())))?;
+    let url =
+        url.parse().map_err(|_| ImportError::Invalid(format!("`{}` is not a web address", url.chars().take(200).collect::<String>())))?;
     Ok(Origin::Url(url))
 }
 

@@ -5,11 +5,12 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use http::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::support::{Database, Test, repository};
+use crate::support::{Database, Oidc, Test, repository};
 
 fn script(package: &str) -> String {
     let path = repository().join("tests/npm/node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
@@ -24,6 +25,11 @@ fn node(package: &str, args: &[&str]) -> Value {
     let mut all = vec![script(package)];
     all.extend(args.iter().map(|arg| (*arg).to_owned()));
     json!({"command": "node", "args": all})
+}
+
+/// `server-everything` with a word in its command line that tells its process apart.
+fn everything(mark: &str) -> Value {
+    node("server-everything", &["stdio", mark])
 }
 
 async fn yard(database: Database) -> Test {
@@ -59,8 +65,17 @@ impl Test {
     }
 }
 
-/// Every process of this machine that runs `word` somewhere in its command line, and is a descendant of ours.
-fn processes(word: &str) -> Vec<(u32, char)> {
+/// Our children with `word` in their command line.
+fn processes(word: &str) -> Vec<u32> {
+    children().into_iter().filter(|(_, line)| line.contains(word)).map(|(id, _)| id).collect()
+}
+
+/// Children that ended and were not reaped; their command lines are empty.
+fn zombies() -> usize {
+    children().into_iter().filter(|(_, line)| line.is_empty()).count()
+}
+
+fn children() -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
@@ -68,8 +83,8 @@ fn processes(word: &str) -> Vec<(u32, char)> {
         let after: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let is_ours = after.get(1).and_then(|parent| parent.parse::<u32>().ok()) == Some(std::process::id());
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        if is_ours && (line.is_empty() || String::from_utf8_lossy(&line).contains(word)) {
-            found.push((id, after[0].chars().next().unwrap_or('?')));
+        if is_ours {
+            found.push((id, String::from_utf8_lossy(&line).into_owned()));
         }
     }
     found
@@ -168,7 +183,7 @@ async fn servers_from_npm_and_pypi_are_imported_found_and_called(database: Datab
     assert_eq!(wrong.status, 400, "{}", wrong.text);
     test.call("tools.mcp.everything.gone.main", json!({})).await.expect(404);
     test.yard.close().await;
-    assert_eq!(processes("mcp"), [], "nothing is left");
+    until("nothing is left", async || processes(files.to_str().unwrap()).is_empty() && zombies() == 0).await;
 }
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn real_servers_on_sqlite() {
@@ -183,23 +198,23 @@ async fn real_servers_on_postgres() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_process_serves_every_call_and_is_ended_with_its_import() {
     let test = yard(Database::Sqlite).await;
-    let made = test.use_mcp("everything", node("server-everything", &[])).await;
-    assert_eq!(processes("server-everything"), [], "what was started to be read is gone");
+    let made = test.use_mcp("everything", everything("serves-all")).await;
+    until("what was started to be read is gone", async || processes("serves-all").is_empty()).await;
     let calls = (0..40).map(|number| test.call_mcp("everything", "echo", json!({"message": format!("m{number}")})).then(number));
     for (number, answer) in join_all(calls).await {
         assert_eq!(answer["data"], format!("Echo: m{number}"));
     }
-    let running = processes("server-everything");
+    let running = processes("serves-all");
     assert_eq!(running.len(), 1, "{running:?}");
     let count: u32 = if std::env::var("TOOLYARD_SOAK").is_ok() { 10_000 } else { 500 };
     for _ in 0..count / 20 {
         let calls = (0..20).map(|_| test.call_mcp("everything", "echo", json!({"message": "again"})));
         assert!(join_all(calls).await.iter().all(|answer| answer["data"] == "Echo: again"));
     }
-    assert_eq!(processes("server-everything"), running, "{count} calls later it is the same process");
+    assert_eq!(processes("serves-all"), running, "{count} calls later it is the same process");
     let id = made["import"]["id"].as_str().unwrap();
     assert_eq!(test.delete(&format!("/tools/imports/{id}?force=true")).await.status, 204);
-    until("the process ends with its import", async || processes("server-everything").is_empty()).await;
+    until("the process ends with its import", async || processes("serves-all").is_empty() && zombies() == 0).await;
 }
 
 /// A future with a number.
@@ -214,9 +229,10 @@ impl<F: Future> Then for F {}
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_process_is_told_at_once_and_started_again() {
     let test = yard(Database::Sqlite).await;
-    test.use_mcp("everything", node("server-everything", &[])).await;
+    test.use_mcp("everything", everything("is-killed")).await;
+    until("what was started to be read is gone", async || processes("is-killed").is_empty()).await;
     test.call_mcp("everything", "echo", json!({"message": "hi"})).await;
-    let (first, _) = processes("server-everything")[0];
+    let first = processes("is-killed")[0];
     let slow = test.call("tools.mcp.everything.trigger-long-running-operation.main", json!({"duration": 30, "steps": 3}));
     let killing = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -228,10 +244,10 @@ async fn a_killed_process_is_told_at_once_and_started_again() {
     let detail = reply.detail(424);
     assert!(detail.contains("went away") && detail.contains("signal: 9"), "{detail}");
     assert_eq!(test.call_mcp("everything", "echo", json!({"message": "hi"})).await["data"], "Echo: hi");
-    let again = processes("server-everything");
-    assert!(again.len() == 1 && again[0].0 != first, "{again:?}");
+    let again = processes("is-killed");
+    assert!(again.len() == 1 && again[0] != first, "{again:?}");
     test.yard.close().await;
-    assert_eq!(processes("server-everything"), []);
+    assert!(processes("is-killed").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -241,14 +257,16 @@ async fn a_call_that_takes_too_long_is_cancelled() {
         config.request_timeout = Duration::from_secs(4);
     })
     .await;
-    test.use_mcp("everything", node("server-everything", &[])).await;
+    test.use_mcp("everything", everything("is-slow")).await;
+    until("what was started to be read is gone", async || processes("is-slow").is_empty()).await;
     test.call_mcp("everything", "echo", json!({"message": "hi"})).await;
-    let running = processes("server-everything");
+    let running = processes("is-slow");
     let started = Instant::now();
-    let detail = test.call("tools.mcp.everything.trigger-long-running-operation.main", json!({"duration": 30, "steps": 3})).await.detail(424);
+    let detail =
+        test.call("tools.mcp.everything.trigger-long-running-operation.main", json!({"duration": 30, "steps": 3})).await.detail(424);
     assert!(detail.contains("no answer within 2") && started.elapsed() < Duration::from_secs(4), "{detail} {:?}", started.elapsed());
     assert_eq!(test.call_mcp("everything", "echo", json!({"message": "hi"})).await["data"], "Echo: hi");
-    assert_eq!(processes("server-everything"), running, "the server goes on");
+    assert_eq!(processes("is-slow"), running, "the server goes on");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -274,7 +292,11 @@ async fn a_server_on_the_web_is_used_and_found_again() {
     assert!(reply.detail(424).contains("could not be reached"));
     assert!(test.call("tools.mcp.web.echo.main", json!({"message": "hi"})).await.detail(424).contains("could not be reached"));
     let _again = Everything::start(server.port).await;
-    assert_eq!(test.call_mcp("web", "echo", json!({"message": "hi"})).await["data"], "Echo: hi", "a server that forgot us is greeted again");
+    assert_eq!(
+        test.call_mcp("web", "echo", json!({"message": "hi"})).await["data"],
+        "Echo: hi",
+        "a server that forgot us is greeted again"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -292,7 +314,7 @@ async fn what_cannot_be_imported_says_why() {
         (json!({"command": "node", "args": [missing]}), 424, "went away"),
         (json!({"command": "node", "args": ["-e", "console.log('hello'); process.exit(3)"]}), 424, "exit status: 3"),
         (json!({"url": "not an address"}), 422, "not a web address"),
-        (json!({"url": "http://10.0.0.1/mcp"}), 424, "blocked"),
+        (json!({"url": "https://10.0.0.1/mcp"}), 424, "blocked"),
         (json!({"url": "http://127.0.0.1:1/mcp"}), 424, "could not be reached"),
         (json!({"url": "https://user:pass@example.com/mcp"}), 422, "user name"),
         (json!({"url": "https://example.com/mcp", "headers": {"Mcp-Session-Id": "x"}}), 422, "set by the protocol"),
@@ -302,7 +324,6 @@ async fn what_cannot_be_imported_says_why() {
         assert!(reply.text.contains(words), "{import}: {}", reply.text);
     }
     assert_eq!(test.get("/tools/imports").await.expect(200)["count"], 0);
-    assert_eq!(processes("node"), []);
 }
 
 /// A server of our own making, for what the others do not do. What it offers stands in a file.
@@ -318,17 +339,74 @@ async fn a_list_that_changes_is_followed() {
     offer(&["one", "two"]);
     test.use_mcp("changing", changing(dir.path())).await;
     assert_eq!(test.call_mcp("changing", "one", json!({})).await["data"], "one");
-    let running = processes("changing.mjs");
+    let mark = dir.path().display().to_string();
+    until("what was started to be read is gone", async || processes(&mark).len() == 1).await;
+    let running = processes(&mark);
     offer(&["two", "three"]);
     let actions = "/tools/catalog/providers/mcp/integrations/changing/actions";
     until("the new list is read", async || {
         let listed = test.get(actions).await.expect(200);
-        let keys: Vec<String> = listed["actions"].as_array().unwrap().iter().map(|action| action["key"].as_str().unwrap().to_owned()).collect();
+        let keys: Vec<String> =
+            listed["actions"].as_array().unwrap().iter().map(|action| action["key"].as_str().unwrap().to_owned()).collect();
         keys == ["two", "three"]
     })
     .await;
     assert_eq!(test.call_mcp("changing", "three", json!({})).await["data"], "three");
     test.call("tools.mcp.changing.one.main", json!({})).await.expect(404);
-    assert_eq!(processes("changing.mjs"), running, "the server was not disturbed");
+    assert_eq!(processes(&mark), running, "the server was not disturbed");
     test.yard.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_misbehaves_hurts_only_the_call() {
+    let test = yard(Database::Sqlite).await;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("tools.json"), json!(["one", "huge", "die"]).to_string()).unwrap();
+    let mut import = changing(dir.path());
+    import["env"] = json!({"VERSIONS": "2026-07-28,2025-11-25"});
+    test.use_mcp("odd", import).await;
+    let (huge, one) = tokio::join!(test.call("tools.mcp.odd.huge.main", json!({})), test.call_mcp("odd", "one", json!({})));
+    assert!(huge.detail(424).contains("more than 8 MiB"));
+    assert_eq!(one["data"], "one", "the stateless revision is spoken, and others are not disturbed");
+    let died = test.call("tools.mcp.odd.die.main", json!({})).await.detail(424);
+    assert!(died.contains("exit status: 7"), "{died}");
+    assert_eq!(test.call_mcp("odd", "one", json!({})).await["data"], "one");
+    test.call("tools.mcp.odd.die.main", json!({})).await.detail(424);
+    let paused = test.call("tools.mcp.odd.one.main", json!({})).await.detail(424);
+    assert!(paused.contains("next try in"), "one that ends again and again is given a rest: {paused}");
+    test.yard.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_server_is_connected_by_oauth() {
+    let test = Test::start(Database::Sqlite).await;
+    let oidc = Oidc::start(&test.yard.connections.callback_url(), 600).await;
+    let url = format!("{}/mcp", oidc.issuer);
+    let made = test.import_mcp("guarded", json!({"url": url})).await;
+    assert_eq!((&made["import"]["actions_count"], &made["import"]["origins"]), (&json!(0), &json!([oidc.issuer])), "{made}");
+    assert!(made["warnings"].to_string().contains("once the first is connected"), "{made}");
+    let apps = test.get("/tools/oauth-apps").await.expect(200);
+    assert_eq!(apps["oauth_apps"][0]["integration_key"], "guarded", "a client was registered: {apps}");
+    let id = made["import"]["id"].as_str().unwrap().to_owned();
+    assert!(test.post(&format!("/tools/imports/{id}/refresh"), json!({})).await.detail(424).contains("connect an account first"));
+
+    let started = test.connect_mcp("guarded", json!({})).await;
+    let authorize = started["data"]["redirect_url"].as_str().unwrap();
+    assert!(authorize.contains("code_challenge_method=S256") && authorize.contains("resource=http"), "{authorize}");
+    let back = oidc.browse(authorize, "ann", true).await;
+    let page = test.request(Method::GET, &format!("{}?{}", back.path(), back.query().unwrap_or_default()), None, None).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    until("its tools are read", async || test.get("/tools/imports").await.expect(200)["imports"][0]["actions_count"] == 1).await;
+    assert_eq!(test.call_mcp("guarded", "whoami", json!({})).await["data"], "ann");
+
+    oidc.control("expire-access-tokens").await;
+    assert_eq!(test.call_mcp("guarded", "whoami", json!({})).await["data"], "ann", "renewed after the server refused the old token");
+    assert_eq!(oidc.counters().await["refreshes"], 1);
+    let again = test.post(&format!("/tools/imports/{id}/refresh"), json!({})).await.expect(200);
+    assert_eq!(again["import"]["actions_count"], 1, "read with the account: {again}");
+    assert_eq!(test.get("/tools/oauth-apps").await.expect(200)["count"], 1, "and not registered again");
+
+    let wrong = json!({"slug": "typed", "provider_key": "mcp", "integration_key": "guarded",
+        "data": {"auth_scheme": "bearer", "credentials": {"token": "no-such-token"}}});
+    assert_eq!(test.post("/tools/connections", json!({"connection": wrong})).await.status, 422);
 }
