@@ -77,13 +77,11 @@ impl Imports {
             }
             tokio::time::sleep(REST).await;
             let mut waiting = lock(busy);
-            match waiting.get_mut(&id).and_then(Option::take) {
-                Some(next) => change = next,
-                None => {
-                    waiting.remove(&id);
-                    return;
-                }
-            }
+            let Some(next) = waiting.get_mut(&id).and_then(Option::take) else {
+                waiting.remove(&id);
+                return;
+            };
+            change = next;
         }
     }
 

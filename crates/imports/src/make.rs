@@ -101,7 +101,7 @@ impl Imports {
             settings: source.settings,
             secret: known.secret.clone(),
             account,
-            again: true,
+            again: Some(id),
         };
         let plan = self.plan(&provider, &order).await?;
         self.settle(scope, &provider, &key, name, order, plan, Some(known), mode).await

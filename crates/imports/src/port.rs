@@ -27,8 +27,8 @@ pub struct Order {
     pub secret: Option<SecretString>,
     /// The credential of a connected account, where there is one: some sources show nothing without.
     pub account: Option<Usable>,
-    /// Whether it is read again as it was imported before.
-    pub again: bool,
+    /// The import that is read again, as it was imported before.
+    pub again: Option<ImportId>,
 }
 
 /// Where it comes from.

@@ -1,6 +1,7 @@
 //! From the tools of a server to an integration with actions.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use catalog::auth::AuthScheme;
 use catalog::{Action, Draft, Integration, Provider};
@@ -42,7 +43,7 @@ struct Definition {
 struct Tool {
     key: String,
     /// What the server calls it.
-    tool: String,
+    wire: String,
     name: String,
     description: String,
     input_schema: Value,
@@ -65,7 +66,11 @@ struct Reading {
 impl Mcp {
     async fn read(&self, order: &Order) -> Result<Plan, ImportError> {
         let target = Target::of_order(order, &self.commands)?;
-        let reading = match self.list(&target, http::HeaderMap::new()).await {
+        let listed = match self.running(order, &target).await {
+            Some(session) => listed(&session).await,
+            None => self.list(&target, http::HeaderMap::new()).await,
+        };
+        let reading = match listed {
             Ok((about, tools)) => {
                 let auth = match &target {
                     Target::Program(_) => vec![json!({"scheme": "none"})],
@@ -80,15 +85,18 @@ impl Mcp {
         plan(order, &target, reading)
     }
 
+    /// The program of an import that is read again, if it runs: what it offers may depend on its life so far.
+    async fn running(&self, order: &Order, target: &Target) -> Option<Arc<Session>> {
+        match target {
+            Target::Program(_) => self.sessions.running(order.project, order.again?, target).await,
+            Target::Address { .. } => None,
+        }
+    }
+
     pub(super) async fn list(&self, target: &Target, account: http::HeaderMap) -> Result<(About, Vec<Value>), Fault> {
         let reading = async {
             let session = Session::open(target, account, &self.ground, OnChange::nothing()).await?;
-            let tools = match session.tools().await {
-                // A server without tools need not know the question.
-                Err(Fault::Rpc { code: -32601, .. }) => Vec::new(),
-                listed => listed?,
-            };
-            Ok((session.about.clone(), tools))
+            listed(&session).await
         };
         tokio::time::timeout(START, reading).await.unwrap_or(Err(Fault::Late(START)))
     }
@@ -110,7 +118,9 @@ impl Mcp {
         auth.push(bearer());
         let (about, tools) = match &order.account {
             Some(account) => self.list(target, target::authorization(&account.fields)).await.map_err(unread)?,
-            None if order.again => return Err(ImportError::Upstream("the server wants a credential; connect an account first".to_owned())),
+            None if order.again.is_some() => {
+                return Err(ImportError::Upstream("the server wants a credential; connect an account first".to_owned()));
+            }
             None => {
                 warnings
                     .push("the server shows its tools only to connected accounts; they are read once the first is connected".to_owned());
@@ -119,6 +129,15 @@ impl Mcp {
         };
         Ok(Reading { about, tools, auth, registration, origins, warnings })
     }
+}
+
+async fn listed(session: &Session) -> Result<(About, Vec<Value>), Fault> {
+    let tools = match session.tools().await {
+        // A server without tools need not know the question.
+        Err(Fault::Rpc { code: -32601, .. }) => Vec::new(),
+        listed => listed?,
+    };
+    Ok((session.about.clone(), tools))
 }
 
 fn bearer() -> Value {
@@ -141,7 +160,7 @@ fn plan(order: &Order, target: &Target, reading: Reading) -> Result<Plan, Import
         tools.truncate(MAX_TOOLS);
     }
     let (actions, skipped) = actions(&tools);
-    let name = about.name.as_deref().map(|name| bounded(name, MAX_NAME)).unwrap_or_else(|| named_by(order, target));
+    let name = about.name.as_deref().map_or_else(|| named_by(order, target), |name| bounded(name, MAX_NAME));
     let description = about.instructions.as_deref().map_or_else(|| format!("The MCP server {name}"), |words| bounded(words, MAX_ABOUT));
     let definition = serde_json::to_value(Definition { description, auth, registration, actions });
     match definition {
@@ -186,7 +205,7 @@ fn action(name: &str, tool: &Value) -> Result<Tool, String> {
     let title = tool["title"].as_str().or_else(|| tool["annotations"]["title"].as_str()).filter(|title| !title.trim().is_empty());
     Ok(Tool {
         key: key(name),
-        tool: name.to_owned(),
+        wire: name.to_owned(),
         name: title.map_or_else(|| name.to_owned(), |title| bounded(title, MAX_NAME)),
         description: tool["description"].as_str().map(text).filter(|words| !words.is_empty()).unwrap_or_else(|| name.to_owned()),
         input_schema: input_schema(&tool["inputSchema"])?,
@@ -246,8 +265,8 @@ fn settle_keys(actions: &mut [Tool]) {
     for action in actions.iter() {
         *counts.entry(action.key.clone()).or_default() += 1;
     }
-    for action in actions.iter_mut().filter(|action| counts[&action.key] > 1 && action.key != action.tool) {
-        action.key = format!("{}_{}", action.key.chars().take(MAX_KEY - 9).collect::<String>(), digest(&action.tool));
+    for action in actions.iter_mut().filter(|action| counts[&action.key] > 1 && action.key != action.wire) {
+        action.key = format!("{}_{}", action.key.chars().take(MAX_KEY - 9).collect::<String>(), digest(&action.wire));
     }
 }
 
@@ -272,7 +291,7 @@ impl Importer for Mcp {
             project: import.project,
             import: import.id,
             target: Target::of_stored(stored, &self.commands),
-            tools: definition.actions.iter().map(|tool| (tool.key.clone(), tool.tool.clone())).collect(),
+            tools: definition.actions.iter().map(|tool| (tool.key.clone(), tool.wire.clone())).collect(),
         };
         let draft = Draft {
             key: import.key.clone(),

@@ -54,7 +54,8 @@ pub(super) struct Session {
     next: AtomicU64,
     is_stateless: bool,
     pub(super) about: About,
-    _listening: Option<DropGuard>,
+    /// The stream of changes ends with this.
+    listening: Option<DropGuard>,
 }
 
 /// A tool as it is called.
@@ -70,7 +71,7 @@ impl Session {
     /// Reaches the server and agrees on a revision.
     pub(super) async fn open(target: &Target, account: HeaderMap, ground: &Ground, on_change: OnChange) -> Result<Self, Fault> {
         let wire = begin(target, account.clone(), ground, on_change.clone())?;
-        let mut session = Self { wire, next: AtomicU64::new(1), is_stateless: false, about: About::default(), _listening: None };
+        let mut session = Self { wire, next: AtomicU64::new(1), is_stateless: false, about: About::default(), listening: None };
         match session.discover().await {
             Ok(true) => {}
             Ok(false) => session.initialize().await?,
@@ -141,7 +142,7 @@ impl Session {
                 () = http.listen(subscription) => {}
             }
         });
-        self._listening = Some(guard);
+        self.listening = Some(guard);
     }
 
     fn id(&self) -> u64 {

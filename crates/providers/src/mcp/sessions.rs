@@ -156,6 +156,13 @@ impl Sessions {
         }
     }
 
+    /// The conversation with the program of an import, if there is one.
+    pub(super) async fn running(&self, project: ProjectId, import: ImportId, target: &Target) -> Option<Arc<Session>> {
+        let slot = self.slots().get(&(project, import, None)).cloned()?;
+        let state = slot.state.lock().await;
+        state.live.as_ref().filter(|live| !live.session.has_ended() && live.target == *target).map(|live| live.session.clone())
+    }
+
     /// Ends what belongs to an import that is gone.
     pub(super) fn drop_import(&self, project: ProjectId, import: ImportId) {
         self.slots().retain(|(of, id, _), _| (*of, *id) != (project, import));
@@ -166,15 +173,16 @@ impl Sessions {
     }
 
     fn make_room(&self) -> Result<(), Fault> {
-        if self.running() >= MAX_PROGRAMS {
+        if self.programs() >= MAX_PROGRAMS {
             self.sweep(Duration::ZERO);
         }
         let full = || Fault::NotStarted(format!("{MAX_PROGRAMS} programs run here already; try again later"));
-        if self.running() < MAX_PROGRAMS { Ok(()) } else { Err(full()) }
+        if self.programs() < MAX_PROGRAMS { Ok(()) } else { Err(full()) }
     }
 
-    fn running(&self) -> usize {
-        self.slots().values().filter(|slot| slot.state.try_lock().is_ok_and(|state| state.live.is_some())).count()
+    fn programs(&self) -> usize {
+        let runs = |state: &State| state.live.as_ref().is_some_and(|live| matches!(live.target, Target::Program(_)));
+        self.slots().values().filter(|slot| slot.state.try_lock().is_ok_and(|state| runs(&state))).count()
     }
 
     /// Lets go of what nobody used for a while and nobody uses now.

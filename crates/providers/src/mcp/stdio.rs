@@ -152,11 +152,14 @@ impl Keeper {
     async fn read(&self, mut stdout: impl AsyncBufReadExt + Unpin) {
         loop {
             match next_line(&mut stdout).await {
-                Ok(Line::Whole(line)) => match serde_json::from_slice(&line) {
-                    Ok(message) => self.hear(wire::read(message)),
-                    // Some servers print a greeting first.
-                    Err(_) => tracing::debug!(bytes = line.len(), "an MCP server printed something that is no message"),
-                },
+                Ok(Line::Whole(line)) => {
+                    if let Ok(message) = serde_json::from_slice(&line) {
+                        self.hear(wire::read(message));
+                    } else {
+                        // Some servers print a greeting first.
+                        tracing::debug!(bytes = line.len(), "an MCP server printed something that is no message");
+                    }
+                }
                 Ok(Line::TooLong { head, tail }) => match wire::id_of_long(&head, &tail) {
                     Some(id) => self.pending.settle(id, Err(Fault::TooLarge(MAX_MESSAGE))),
                     None => self.pending.fail_all(&Fault::TooLarge(MAX_MESSAGE)),

@@ -125,7 +125,7 @@ pub(super) fn id_of_long(head: &[u8], tail: &[u8]) -> Option<u64> {
     let find = |bytes: &[u8], from_end: bool| {
         let mark = b"\"id\":";
         let mut places = bytes.windows(mark.len()).enumerate().filter(|(_, window)| window == mark).map(|(at, _)| at);
-        let at = if from_end { places.last() } else { places.next() }?;
+        let at = if from_end { places.next_back() } else { places.next() }?;
         Some(at + mark.len())
     };
     // At the front it stands before the result; at the end it is the last thing but the brace.

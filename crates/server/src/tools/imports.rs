@@ -164,7 +164,7 @@ impl OpenapiBody {
         settings.extend(self.server_url.map(|url| ("server_url".to_owned(), json!(url))));
         settings.extend(self.security_schemes.map(|schemes| ("security_schemes".to_owned(), Value::Object(schemes))));
         let from = origin(self.url.as_deref(), self.document)?;
-        Ok(Order { project: scope.project, key: self.key, name: self.name, from, settings, secret: None, account: None, again: false })
+        Ok(Order { project: scope.project, key: self.key, name: self.name, from, settings, secret: None, account: None, again: None })
     }
 }
 
@@ -230,7 +230,7 @@ impl McpBody {
         let is_secret = self.headers.is_some() || self.env.is_some();
         let secret =
             is_secret.then(|| json!({"headers": self.headers.unwrap_or_default(), "env": self.env.unwrap_or_default()}).to_string().into());
-        Ok(Order { project: scope.project, key: self.key, name: self.name, from, settings, secret, account: None, again: false })
+        Ok(Order { project: scope.project, key: self.key, name: self.name, from, settings, secret, account: None, again: None })
     }
 }
 
