@@ -1,5 +1,5 @@
-// An OAuth2 and OpenID Connect server for the tests, with an API that accepts
-// its tokens and controls that make it misbehave. It runs until stdin closes.
+// An OAuth2 and OpenID Connect server for the tests, with an API and an MCP server
+// that accept its tokens and controls that make it misbehave. It runs until stdin closes.
 //
 // Environment: OIDC_REDIRECT_URIS (comma-separated), OIDC_ACCESS_TTL and
 // OIDC_REFRESH_TTL (seconds).
@@ -108,7 +108,7 @@ const provider = new Provider(issuer, {
   clients: [client('yard', 'client_secret_post'), client('yard-basic', 'client_secret_basic')],
   jwks: { keys: [{ ...signingKey, alg: 'RS256', use: 'sig' }] },
   cookies: { keys: [randomBytes(32).toString('hex')] },
-  scopes: ['openid', 'email', 'profile', 'offline_access'],
+  scopes: ['openid', 'email', 'profile', 'offline_access', 'tools'],
   claims: {
     openid: ['sub'],
     email: ['email', 'email_verified'],
@@ -144,8 +144,14 @@ const provider = new Provider(issuer, {
     clientCredentials: { enabled: true },
     revocation: { enabled: true },
     userinfo: { enabled: true },
-    // With resources, access tokens would not be good for userinfo.
-    resourceIndicators: { enabled: false },
+    registration: { enabled: true },
+    // Without a resource access tokens are good for userinfo; with one for that resource alone.
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => undefined,
+      useGrantedResource: () => true,
+      getResourceServerInfo: (ctx, resource) => ({ scope: 'tools', audience: resource, accessTokenFormat: 'opaque' }),
+    },
   },
 });
 
@@ -193,6 +199,9 @@ async function grantConsent({ grantId, session, params, prompt }) {
   const grant = (grantId && await provider.Grant.find(grantId))
     || new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
   if (prompt.details.missingOIDCScope) grant.addOIDCScope(prompt.details.missingOIDCScope.join(' '));
+  for (const [resource, scopes] of Object.entries(prompt.details.missingResourceScopes ?? {})) {
+    grant.addResourceScope(resource, scopes.join(' '));
+  }
   if (prompt.details.missingOIDCClaims) grant.addOIDCClaims(prompt.details.missingOIDCClaims);
   return grant.save();
 }
@@ -260,6 +269,38 @@ const api = {
   },
 };
 
+// MCP server, for tokens that are meant for it alone
+
+const mcpResource = `${issuer}/mcp`;
+
+const mcpMethods = {
+  initialize: () => ({
+    protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'guarded', version: '1' },
+  }),
+  'tools/list': () => ({ tools: [{ name: 'whoami', description: 'Tell whose account this is', inputSchema: { type: 'object' } }] }),
+  'tools/call': (token) => ({ content: [{ type: 'text', text: token.accountId }] }),
+};
+
+async function mcp(ctx) {
+  const token = await activeToken(ctx);
+  if (!token || token.aud !== mcpResource) {
+    const metadata = `${issuer}/.well-known/oauth-protected-resource/mcp`;
+    ctx.status = 401;
+    ctx.set('www-authenticate', `Bearer resource_metadata="${metadata}", scope="tools"`);
+    ctx.body = '';
+    return;
+  }
+  const { id, method } = JSON.parse(await text(ctx.req));
+  if (id === undefined) {
+    ctx.status = 202;
+    ctx.body = '';
+  } else if (mcpMethods[method]) {
+    ctx.body = { jsonrpc: '2.0', id, result: mcpMethods[method](token) };
+  } else {
+    ctx.body = { jsonrpc: '2.0', id, error: { code: -32601, message: `no ${method} here` } };
+  }
+}
+
 // Test controls
 
 // token_requests counts what arrived, the others what succeeded.
@@ -318,6 +359,10 @@ provider.use(async (ctx, next) => {
   } else if (api[route]) {
     const token = await activeToken(ctx);
     if (token) await api[route](ctx, token);
+  } else if (ctx.path === '/mcp' && ctx.method === 'POST') {
+    await mcp(ctx);
+  } else if (route === 'GET /.well-known/oauth-protected-resource/mcp') {
+    ctx.body = { resource: mcpResource, authorization_servers: [issuer], scopes_supported: ['tools'] };
   } else if (/^(GET|POST) \/interaction\/[^/]+$/.test(route)) {
     await interact(ctx);
   } else if (route === 'POST /token') {

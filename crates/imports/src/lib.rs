@@ -1,6 +1,7 @@
 //! What projects import: rows, plans, differences, and the mirror that lists them in the catalog; the port `Importer`. It must never
 //! know what a source looks like or how its actions are run; that is the provider's business.
 
+mod changes;
 mod difference;
 mod error;
 mod make;
@@ -20,12 +21,13 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use changes::Changed;
 pub use difference::Difference;
 pub use error::ImportError;
 pub use make::{Made, Mode};
 pub use mirror::Mirror;
 pub use model::{Import, Source, Stored};
-pub use port::{Importer, Order, Origin, Plan, Skipped};
+pub use port::{Importer, Order, Origin, Plan, Registered, Skipped};
 pub use store::reseal;
 
 /// How often other nodes' changes are looked for.

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use connections::{App, Connection, Owner};
+use connections::{App, Connection, NewApp, Owner, Usable};
 use kernel::{ConnectionId, ImportId, ProjectId, Scope};
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
 use crate::difference::{self, Difference};
@@ -68,7 +69,12 @@ impl Imports {
         let key = order.key.clone().unwrap_or_else(|| key_of(&name));
         let known = rows::stored_by_key(&self.db, &self.sealer, scope.project, provider, &key).await?;
         if let Some(known) = &known {
-            let same = order.key.is_some() || order.from.url().is_some_and(|url| known.import.source.url.as_ref() == Some(url));
+            let same = match &order.from {
+                _ if order.key.is_some() => true,
+                Origin::Url(url) => known.import.source.url.as_ref() == Some(url),
+                Origin::Settings => known.import.source == Source::of(&order),
+                Origin::Text(_) | Origin::Json(_) => false,
+            };
             if !same {
                 return Err(ImportError::Taken { key });
             }
@@ -78,18 +84,46 @@ impl Imports {
 
     /// Reads the source of an import again.
     pub async fn refresh(&self, scope: Scope, id: ImportId, mode: Mode) -> Result<Made, ImportError> {
+        let account = self.account(scope.project, id).await?;
+        self.refresh_as(scope, id, mode, account).await
+    }
+
+    /// The same, with the credential of an account.
+    pub(crate) async fn refresh_as(&self, scope: Scope, id: ImportId, mode: Mode, account: Option<Usable>) -> Result<Made, ImportError> {
         let known = rows::stored(&self.db, &self.sealer, scope.project, id).await?.ok_or(ImportError::NotFound)?;
         let Import { provider, key, name, source, .. } = known.import.clone();
+        let from = self.mirror.importer(&provider)?.again(&source).ok_or(ImportError::NothingToFetch)?;
         let order = Order {
             project: scope.project,
             key: Some(key.clone()),
             name: Some(name.clone()),
-            from: Origin::Url(source.url.ok_or(ImportError::NothingToFetch)?),
+            from,
             settings: source.settings,
             secret: known.secret.clone(),
+            account,
+            again: Some(id),
         };
         let plan = self.plan(&provider, &order).await?;
         self.settle(scope, &provider, &key, name, order, plan, Some(known), mode).await
+    }
+
+    /// The credential of an account that is connected to the integration.
+    async fn account(&self, project: ProjectId, id: ImportId) -> Result<Option<Usable>, ImportError> {
+        let import = self.get(project, id).await?;
+        if !self.mirror.importer(&import.provider)?.reads_as_account() {
+            return Ok(None);
+        }
+        self.connections.catalog.ready(project).await.map_err(connections::ConnectionError::from)?;
+        let Ok(integration) = self.connections.catalog.integration(project, &import.provider, &import.key) else { return Ok(None) };
+        for connection in self.connections.query(project, Some(&import.provider), Some(&import.key)).await? {
+            if connection.is_usable()
+                && !connection.is_no_auth()
+                && let Ok(usable) = self.connections.usable(&connection, &integration).await
+            {
+                return Ok(Some(usable));
+            }
+        }
+        Ok(None)
     }
 
     async fn plan(&self, provider: &str, order: &Order) -> Result<Plan, ImportError> {
@@ -156,8 +190,9 @@ impl Imports {
                 ::store::StoreError::Conflict => ImportError::Moved,
                 other => other.into(),
             })?,
-            Some(known) if same && order.secret.is_none() && known.secret.is_none() && is_same(&known.import, &made.import) => {
+            Some(known) if same && is_same_secret(known.secret.as_ref(), order.secret.as_ref()) && is_same(&known.import, &made.import) => {
                 made.import = known.import;
+                self.register(&definition, &mut made).await?;
                 return Ok(made);
             }
             Some(known) => {
@@ -167,7 +202,33 @@ impl Imports {
             }
         }
         self.mirror.reload(scope.project).await?;
+        self.register(&definition, &mut made).await?;
         Ok(made)
+    }
+
+    /// Sees to it that accounts can be connected, where that takes an OAuth app which the source's own server hands out.
+    async fn register(&self, definition: &str, made: &mut Made) -> Result<(), ImportError> {
+        let Import { project, provider, key, .. } = &made.import;
+        let apps = self.connections.list_apps(Owner::Project(*project)).await?;
+        if apps.iter().any(|app| app.provider == *provider && app.integration == *key) {
+            return Ok(());
+        }
+        let callback = self.connections.callback_url();
+        match self.mirror.importer(provider)?.register(definition, &callback).await {
+            Ok(None) => {}
+            Ok(Some(registered)) => {
+                let app = NewApp {
+                    provider: provider.clone(),
+                    integration: key.clone(),
+                    client_id: registered.client_id,
+                    client_secret: registered.client_secret.expose_secret().to_owned(),
+                    scopes: None,
+                };
+                self.connections.set_app(Owner::Project(*project), app).await?;
+            }
+            Err(why) => made.warnings.push(format!("no OAuth app was registered: {why}; save one of your own to connect accounts")),
+        }
+        Ok(())
     }
 
     async fn check_room(&self, import: &Import, length: usize) -> Result<(), ImportError> {
@@ -247,6 +308,10 @@ impl Imports {
         }
         Ok(())
     }
+}
+
+fn is_same_secret(old: Option<&SecretString>, new: Option<&SecretString>) -> bool {
+    old.map(ExposeSecret::expose_secret) == new.map(ExposeSecret::expose_secret)
 }
 
 /// Whether two rows say the same beside their version and times.

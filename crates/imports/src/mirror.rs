@@ -117,8 +117,13 @@ impl Mirror {
                 return Ok(());
             }
             if let Some(items) = self.items(project, known.as_deref(), &parts).await? {
+                let known = known.iter().flat_map(|known| &known.items).map(|item| item.id);
+                let gone: Vec<ImportId> = known.filter(|id| !items.iter().any(|item| item.id == *id)).collect();
                 let shelf = Shelf { edition, items, used: AtomicU64::new(self.now()) };
                 self.0.projects.write().unwrap_or_else(PoisonError::into_inner).insert(project, Arc::new(shelf));
+                for id in gone {
+                    self.0.importers.values().for_each(|importer| importer.dropped(project, id));
+                }
                 return Ok(());
             }
         }

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use catalog::{Integration, Provider};
+use connections::Usable;
 use futures_util::future::BoxFuture;
-use kernel::ProjectId;
+use kernel::{ImportId, ProjectId};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::{ImportError, Stored};
+use crate::{ImportError, Source, Stored};
 
 /// What to import.
 #[derive(Clone, Debug)]
@@ -24,6 +25,10 @@ pub struct Order {
     pub settings: Map<String, Value>,
     /// What only the provider may know, such as the headers of a server; sealed with the row.
     pub secret: Option<SecretString>,
+    /// The credential of a connected account, where there is one: some sources show nothing without.
+    pub account: Option<Usable>,
+    /// The import that is read again, as it was imported before.
+    pub again: Option<ImportId>,
 }
 
 /// Where it comes from.
@@ -34,13 +39,15 @@ pub enum Origin {
     Text(String),
     /// As it came in with the request.
     Json(Value),
+    /// Where the settings say.
+    Settings,
 }
 
 impl Origin {
     pub fn url(&self) -> Option<&Url> {
         match self {
             Self::Url(url) => Some(url),
-            Self::Text(_) | Self::Json(_) => None,
+            Self::Text(_) | Self::Json(_) | Self::Settings => None,
         }
     }
 }
@@ -50,6 +57,7 @@ impl fmt::Debug for Origin {
         match self {
             Self::Url(url) => f.debug_tuple("Url").field(&url.host_str()).finish(),
             Self::Text(_) | Self::Json(_) => f.write_str("Document"),
+            Self::Settings => f.write_str("Settings"),
         }
     }
 }
@@ -74,6 +82,13 @@ pub struct Skipped {
     pub why: String,
 }
 
+/// An OAuth app that the source's authorization server registered.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    pub client_id: String,
+    pub client_secret: SecretString,
+}
+
 /// What a provider does for imports.
 pub trait Importer: Send + Sync + fmt::Debug {
     fn provider(&self) -> Provider;
@@ -83,4 +98,23 @@ pub trait Importer: Send + Sync + fmt::Debug {
 
     /// Makes the integration of a stored import, with what runs it attached. The error is for the log.
     fn load(&self, stored: &Stored) -> Result<Integration, String>;
+
+    /// Where to read the source again; nothing when it cannot be.
+    fn again(&self, source: &Source) -> Option<Origin> {
+        source.url.clone().map(Origin::Url)
+    }
+
+    /// Whether the source is read with the credential of a connected account, where there is one.
+    fn reads_as_account(&self) -> bool {
+        false
+    }
+
+    /// Registers an OAuth app for accounts of a new integration, where its authorization server takes registrations. `callback` is where
+    /// people are sent back to; the error is for people.
+    fn register<'a>(&'a self, _definition: &'a str, _callback: &'a str) -> BoxFuture<'a, Result<Option<Registered>, String>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// An import is gone; what runs for it can end.
+    fn dropped(&self, _: ProjectId, _: ImportId) {}
 }

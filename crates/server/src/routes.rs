@@ -68,6 +68,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::oauth_apps::delete))
         .routes(routes!(tools::imports::list))
         .routes(routes!(tools::imports::openapi))
+        .routes(routes!(tools::imports::mcp))
         .routes(routes!(tools::imports::fetch, tools::imports::delete))
         .routes(routes!(tools::imports::refresh))
         .routes(routes!(tools::resolve::resolve))

@@ -11,6 +11,7 @@ use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Violation;
 use kernel::{CallId, CallRef, ConnectionId, Scope, Timestamp};
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use workflows::{InvokeReply, InvokeRequest, References, Retrieved};
 
@@ -19,7 +20,7 @@ use crate::idempotency::Seen;
 use crate::ops;
 use crate::permission::{Permission, ToolFacts};
 use crate::policy::Unsaid;
-use crate::{Audit, CallError, CallRecord, Invocation, Outcome, RunError, ToolResult, Tools};
+use crate::{Audit, CallError, CallRecord, Invocation, Outcome, Progress, RunError, ToolResult, Tools};
 
 /// As much of a name as is recorded.
 const MAX_NAME: usize = 300;
@@ -42,6 +43,10 @@ pub struct CallRequest {
     pub resumes: bool,
     /// How long a workflow may take; a minute if nothing is said.
     pub limit: Option<Duration>,
+    /// Who wants to hear how far the call is.
+    pub progress: Progress,
+    /// Ends a call of an integration that nobody wants any more.
+    pub stop: CancellationToken,
 }
 
 /// A call that came to a result.
@@ -67,6 +72,8 @@ pub(crate) struct Call {
     pub(crate) resumes: bool,
     pub(crate) limit: Option<Duration>,
     pub(crate) idempotency_key: Option<String>,
+    pub(crate) progress: Progress,
+    pub(crate) stop: CancellationToken,
 }
 
 /// An action with the connection it is called through.
@@ -212,7 +219,12 @@ impl Tools {
                 let name = call.target.to_string();
                 let facts = ToolFacts { name: &name, read_only: Some(target.action.read_only), ..ToolFacts::default() };
                 self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
-                let result = self.run(&target, &call.arguments).await?;
+                let result = tokio::select! {
+                    result = self.run(&target, call) => result?,
+                    () = call.stop.cancelled() => {
+                        return Err(CallError::Upstream { message: "the caller cancelled the call".to_owned(), uncertain: true });
+                    }
+                };
                 if result.error.is_none() {
                     let (provider, integration, action) = (provider.clone(), integration.clone(), action.clone());
                     self.learn(call.scope, ActionName { provider, integration, action });
@@ -275,26 +287,27 @@ impl Tools {
         Ok(Target { integration, action, connection })
     }
 
-    async fn run(&self, target: &Target, arguments: &Map<String, Value>) -> Result<ToolResult, CallError> {
+    async fn run(&self, target: &Target, call: &Call) -> Result<ToolResult, CallError> {
         let Target { integration, connection, .. } = target;
         let usable = self.connections.usable(connection, integration).await?;
-        match self.attempt(target, arguments, &usable).await {
+        match self.attempt(target, call, &usable).await {
             Err(RunError::Unauthorized(reason)) => {
                 let Some(fresh) = self.connections.after_refusal(connection, integration, &usable).await? else {
                     return Err(certain(format!("{} refused the credential of `{}`: {reason}", integration.name, connection.slug)));
                 };
-                self.attempt(target, arguments, &fresh).await.map_err(|error| explain(integration, error))
+                self.attempt(target, call, &fresh).await.map_err(|error| explain(integration, error))
             }
             other => other.map_err(|error| explain(integration, error)),
         }
     }
 
-    async fn attempt(&self, target: &Target, arguments: &Map<String, Value>, usable: &Usable) -> Result<ToolResult, RunError> {
+    async fn attempt(&self, target: &Target, call: &Call, usable: &Usable) -> Result<ToolResult, RunError> {
         let Target { integration, action, connection } = target;
         let Some(runner) = self.runners.get(integration.provider) else {
             return Err(RunError::Upstream(format!("provider `{}` cannot run actions", integration.provider)));
         };
-        runner.run(Invocation { integration, action, arguments, connection: connection.id, usable }).await
+        let Call { arguments, progress, .. } = call;
+        runner.run(Invocation { integration, action, arguments, connection: connection.id, usable, progress }).await
     }
 }
 
@@ -305,8 +318,9 @@ impl Call {
 }
 
 pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<Call, CallError> {
-    let CallRequest { arguments, idempotency_key, permission, depth, in_test, resumes, limit, .. } = request;
-    Ok(Call { scope, target: target?, arguments: read_arguments(arguments)?, permission, depth, in_test, resumes, limit, idempotency_key })
+    let CallRequest { arguments, idempotency_key, permission, depth, in_test, resumes, limit, progress, stop, .. } = request;
+    let (target, arguments) = (target?, read_arguments(arguments)?);
+    Ok(Call { scope, target, arguments, permission, depth, in_test, resumes, limit, idempotency_key, progress, stop })
 }
 
 /// The name of a workflow in rules, however it is called.
@@ -365,6 +379,7 @@ fn explain(integration: &Integration, error: RunError) -> CallError {
         RunError::Server { status, message } => {
             CallError::UpstreamServer { message: format!("{name} failed with status {status}: {message}") }
         }
+        RunError::Lost(message) => CallError::Upstream { message: format!("{name}: {message}"), uncertain: true },
         RunError::Unreachable(error) => {
             let uncertain = matches!(error, EgressError::Timeout { .. } | EgressError::Io { .. });
             CallError::Upstream { message: format!("{name} could not be reached: {error}"), uncertain }

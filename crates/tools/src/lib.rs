@@ -36,7 +36,7 @@ pub use discover::{Discover, Discovered};
 pub use error::CallError;
 pub use platform::{OpRequest, OwnRoutes};
 pub use policy::{ProjectWord, Word};
-pub use port::{Invocation, RunError, Runner, ToolResult};
+pub use port::{Invocation, Progress, RunError, Runner, Step, ToolResult};
 pub use resolve::{Definitions, ResolveError, Resolved, ResolvedTool};
 pub use specs::{Referenced, SpecSet, ToolCallback, ToolSpec};
 

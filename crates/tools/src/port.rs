@@ -1,5 +1,8 @@
 //! The port: what a provider does for a call.
 
+use std::fmt;
+use std::sync::Arc;
+
 use catalog::{Action, Integration};
 use connections::Usable;
 use egress::EgressError;
@@ -15,6 +18,41 @@ pub struct Invocation<'a> {
     pub arguments: &'a Map<String, Value>,
     pub connection: ConnectionId,
     pub usable: &'a Usable,
+    pub progress: &'a Progress,
+}
+
+/// How far a call is, as the provider tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub done: f64,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
+/// Where a call tells how far it is. By default nobody listens.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(Step) + Send + Sync>>);
+
+impl Progress {
+    pub fn to(listener: impl Fn(Step) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    pub fn is_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub fn tell(&self, step: Step) {
+        if let Some(listener) = &self.0 {
+            listener(step);
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.is_wanted()).finish()
+    }
 }
 
 /// What the tool said. `error` is set when it ran and said no.
@@ -37,6 +75,8 @@ pub enum RunError {
     Upstream(String),
     /// The provider failed.
     Server { status: u16, message: String },
+    /// The provider went away, or took too long, after it was asked: it may have acted or not.
+    Lost(String),
     /// The provider could not be reached, or not in time.
     Unreachable(EgressError),
 }

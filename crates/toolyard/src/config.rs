@@ -42,6 +42,9 @@ pub struct Settings {
     /// Private hosts and networks that calls may reach, such as `10.0.0.0/8,jira.internal` [default: none]
     #[arg(long, env = "TOOLYARD_EGRESS_ALLOW", global = true, hide_short_help = true, value_name = "HOSTS")]
     pub egress_allow: Option<String>,
+    /// Programs that projects may run as MCP servers, such as `npx,uvx`, or `*`; they run as this server's user [default: none]
+    #[arg(long, env = "TOOLYARD_MCP_COMMANDS", global = true, hide_short_help = true, value_name = "PROGRAMS")]
+    pub mcp_commands: Option<String>,
     /// Address of the web application that opens connect windows; it is told how they ended [default: the public address]
     #[arg(long, env = "TOOLYARD_WEB_URL", global = true, hide_short_help = true, value_name = "URL")]
     pub web_url: Option<String>,
@@ -120,6 +123,7 @@ const ENTRIES: &[Entry] = &[
         default: |_| String::new(),
     },
     Entry { name: "egress_allow", secret: false, text: |s| s.egress_allow.clone(), default: |_| String::new() },
+    Entry { name: "mcp_commands", secret: false, text: |s| s.mcp_commands.clone(), default: |_| String::new() },
     Entry { name: "web_url", secret: false, text: |s| s.web_url.clone(), default: |c| c.web_url.clone() },
     Entry { name: "body_limit", secret: false, text: |s| s.body_limit.map(|n| n.to_string()), default: |c| c.body_limit.to_string() },
     Entry {
@@ -173,6 +177,7 @@ pub struct Config {
     pub admin_key: Option<String>,
     pub integrations_dir: Option<PathBuf>,
     pub egress_allow: String,
+    pub mcp_commands: String,
     pub web_url: String,
     pub body_limit: usize,
     pub request_timeout: Duration,
@@ -260,6 +265,7 @@ impl Config {
             admin_key: line.admin_key.or(file.admin_key).filter(|key| !key.is_empty()),
             integrations_dir: line.integrations_dir.or(file.integrations_dir),
             egress_allow: line.egress_allow.or(file.egress_allow).unwrap_or_default(),
+            mcp_commands: line.mcp_commands.or(file.mcp_commands).unwrap_or_default(),
             web_url_set: line.web_url.is_some() || file.web_url.is_some(),
             web_url: line.web_url.or(file.web_url).unwrap_or_else(|| public_url.clone()),
             body_limit: line.body_limit.or(file.body_limit).unwrap_or(1 << 20),

@@ -14,6 +14,7 @@ use egress::Egress;
 use imports::{Imports, Mirror};
 use kernel::Clock;
 use kernel::key::PlainKey;
+use providers::mcp::{self, Mcp};
 use providers::native::{self, Native};
 use providers::openapi::{self, OpenApi};
 use sentences::Sentences;
@@ -30,6 +31,8 @@ use crate::vault::{self, Vault};
 
 /// How long a stopping server waits for what is in flight.
 const GRACE: Duration = Duration::from_secs(30);
+/// How long an MCP server that nobody calls is kept.
+const MCP_IDLE: Duration = Duration::from_mins(10);
 
 /// Everything that is open: the database and the domains over it.
 #[derive(Debug)]
@@ -41,6 +44,7 @@ pub struct Yard {
     pub catalog: Catalog,
     pub connections: Connections,
     pub imports: Imports,
+    pub mcp: Arc<Mcp>,
     pub workflows: Workflows,
     pub tools: Tools,
     pub triggers: Triggers,
@@ -69,8 +73,11 @@ impl Yard {
         let egress = egress(&config)?;
         let native = Arc::new(Native::new(manifests(&config)?, egress.clone())?);
         let openapi = Arc::new(OpenApi::new(egress.clone()));
-        let mirror = Mirror::new(db.clone(), vault.sealer.clone(), vec![openapi.clone()]);
-        let mut catalog = Catalog::new(vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about())]);
+        let (changes, changed) = tokio::sync::mpsc::unbounded_channel();
+        let mcp = Arc::new(Mcp::new(egress.clone(), mcp_settings(&config), changes));
+        let mirror = Mirror::new(db.clone(), vault.sealer.clone(), vec![openapi.clone(), mcp.clone()]);
+        let mut catalog =
+            Catalog::new(vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about()), mirror.source(Mcp::about())]);
         if config.sentence_model {
             catalog = catalog.with_embedder(Arc::new(Sentences::new(Some(config.data_dir.join("sentences.vectors")))));
         }
@@ -84,6 +91,7 @@ impl Yard {
             connectors: HashMap::from([
                 (native::KEY, native.clone() as Arc<dyn Connector>),
                 (openapi::KEY, openapi.clone() as Arc<dyn Connector>),
+                (mcp::KEY, mcp.clone() as Arc<dyn Connector>),
             ]),
             public_url: config.public_url.clone(),
         });
@@ -94,8 +102,13 @@ impl Yard {
             mirror,
             connections: connections.clone(),
         });
+        imports.hear(changed);
         let sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
-        let runners = HashMap::from([(native::KEY, native as Arc<dyn Runner>), (openapi::KEY, openapi as Arc<dyn Runner>)]);
+        let runners = HashMap::from([
+            (native::KEY, native as Arc<dyn Runner>),
+            (openapi::KEY, openapi as Arc<dyn Runner>),
+            (mcp::KEY, mcp.clone() as Arc<dyn Runner>),
+        ]);
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
         ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
         let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners);
@@ -123,7 +136,22 @@ impl Yard {
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
         }
-        Ok(Self { config, db, vault, accounts, catalog, connections, imports, workflows, tools, triggers, agents, operator_key, first_key })
+        Ok(Self {
+            config,
+            db,
+            vault,
+            accounts,
+            catalog,
+            connections,
+            imports,
+            mcp,
+            workflows,
+            tools,
+            triggers,
+            agents,
+            operator_key,
+            first_key,
+        })
     }
 
     /// The edge over this yard.
@@ -137,7 +165,7 @@ impl Yard {
             workflows: self.workflows.clone(),
             tools: self.tools.clone(),
             triggers: self.triggers.clone(),
-            mcp: mcp::Mcp::default(),
+            mcp: ::mcp::Mcp::default(),
             agents: self.agents.clone(),
             consumers: vec![Arc::new(self.tools.clone()), Arc::new(self.triggers.clone()), Arc::new(self.agents.clone())],
             operator_key: self.operator_key.hash(),
@@ -162,6 +190,7 @@ impl Yard {
         self.imports.drain().await;
         self.tools.drain().await;
         self.connections.drain().await;
+        self.mcp.close().await;
         self.db.close().await;
     }
 }
@@ -178,6 +207,13 @@ pub async fn connect(config: &Config) -> anyhow::Result<Db> {
 pub fn egress(config: &Config) -> anyhow::Result<Egress> {
     let allow = config.egress_allow.parse().context("`egress_allow` is not usable")?;
     Ok(Egress::new(egress::Config { allow, ..egress::Config::default() })?)
+}
+
+/// How MCP servers are used. A call ends a little before the request does, so that the caller hears why.
+fn mcp_settings(config: &Config) -> mcp::Settings {
+    let limit = config.request_timeout.saturating_sub(Duration::from_secs(2)).max(Duration::from_secs(1));
+    let Ok(commands) = config.mcp_commands.parse();
+    mcp::Settings { commands, limit, idle: MCP_IDLE }
 }
 
 /// The built-in manifests and the operator's.

@@ -194,7 +194,9 @@ fn judge_reply(service: &Service, response: &Response, graphql: bool) -> Result<
         Err(RunError::Unauthorized(text)) => Err(WatchError::Unauthorized(text)),
         Err(RunError::Server { status, message }) => Err(WatchError::Server { status, message }),
         Err(RunError::Unreachable(error)) => Err(WatchError::Unreachable(error)),
-        Err(RunError::Upstream(text) | RunError::Arguments(text) | RunError::Connection(text)) => Err(WatchError::Upstream(text)),
+        Err(RunError::Upstream(text) | RunError::Lost(text) | RunError::Arguments(text) | RunError::Connection(text)) => {
+            Err(WatchError::Upstream(text))
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) enum Unanswered {
 
 /// Runs an action of a service: builds its request, sends it and reads the answer.
 pub(crate) async fn run(egress: &Egress, service: &Service, invocation: Invocation<'_>) -> Result<ToolResult, RunError> {
-    let Invocation { integration, action, arguments, connection, usable } = invocation;
+    let Invocation { integration, action, arguments, connection, usable, .. } = invocation;
     let call = service.calls.get(&action.key).ok_or_else(|| missing(invocation))?;
     let ask = Ask { integration, connection, usable, arguments };
     let response = ask_for(egress, service, &call.operation, ask).await.map_err(|error| match error {

@@ -69,6 +69,7 @@ impl OpenApi {
                 let text = text.clone();
                 (None, blocking(move || parse(&text)).await?)
             }
+            Origin::Settings => return Err(ImportError::Invalid("give either `url` or `document`".to_owned())),
             Origin::Json(document) => (None, fits(document.clone()).map_err(ImportError::Invalid)?),
         };
         check_version(&document).map_err(ImportError::Invalid)?;

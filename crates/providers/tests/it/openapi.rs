@@ -19,7 +19,8 @@ fn fixture(path: &str) -> String {
 async fn import(text: String) -> (Plan, Integration) {
     let openapi = OpenApi::new(Egress::new(egress::Config::default()).unwrap());
     let project = ProjectId::new();
-    let order = Order { project, key: None, name: None, from: Origin::Text(text), settings: Map::new(), secret: None };
+    let order =
+        Order { project, key: None, name: None, from: Origin::Text(text), settings: Map::new(), secret: None, account: None, again: None };
     let plan = openapi.plan(&order).await.unwrap_or_else(|error| panic!("{error}"));
     let import = Import {
         id: ImportId::new(),

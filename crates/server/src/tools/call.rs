@@ -145,6 +145,7 @@ pub(crate) fn request(app: &App, headers: &HeaderMap, data: CallData) -> ApiResu
         in_test: is_test(headers),
         resumes: false,
         limit: Some(app.options.run_limit()),
+        ..CallRequest::default()
     };
     Ok((request, data.id))
 }

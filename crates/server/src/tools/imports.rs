@@ -1,5 +1,8 @@
 //! `/tools/imports`: integrations that a project makes from something of its own.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
@@ -13,7 +16,7 @@ use uuid::Uuid;
 use crate::App;
 use crate::connections::release;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiResult, LargePayload, PathOf, QueryOf, Scoped};
+use crate::edge::{ApiResult, LargePayload, PathOf, Payload, QueryOf, Scoped};
 
 /// An import.
 #[derive(Debug, Serialize, ToSchema)]
@@ -161,17 +164,86 @@ impl OpenapiBody {
         settings.extend(self.server_url.map(|url| ("server_url".to_owned(), json!(url))));
         settings.extend(self.security_schemes.map(|schemes| ("security_schemes".to_owned(), Value::Object(schemes))));
         let from = origin(self.url.as_deref(), self.document)?;
-        Ok(Order { project: scope.project, key: self.key, name: self.name, from, settings, secret: None })
+        Ok(Order { project: scope.project, key: self.key, name: self.name, from, settings, secret: None, account: None, again: None })
     }
+}
+
+/// A request to import an MCP server.
+#[derive(Deserialize, ToSchema)]
+pub struct ImportMcp {
+    pub import: McpBody,
+}
+
+/// An MCP server: either `url`, or a `command` that the operator lets projects run.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpBody {
+    /// The integration's key: lower-case letters, digits and hyphens. Made from the server's name if nothing is said.
+    pub key: Option<String>,
+    /// The integration's name; the server's own if nothing is said.
+    pub name: Option<String>,
+    /// Where the server is, by Streamable HTTP.
+    pub url: Option<String>,
+    /// Headers that every request to the server has. They are kept sealed and never shown.
+    pub headers: Option<BTreeMap<String, String>>,
+    /// The program to run; it is spoken to over its input and output.
+    pub command: Option<String>,
+    /// The program's arguments. They are shown, so secrets belong into `env`.
+    pub args: Option<Vec<String>>,
+    /// Variables of the program's environment, which has nothing else but `PATH` and `HOME`. They are kept sealed and never shown.
+    pub env: Option<BTreeMap<String, String>>,
+}
+
+impl fmt::Debug for ImportMcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImportMcp").field("key", &self.import.key).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for McpBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpBody").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl McpBody {
+    fn order(self, scope: Scope) -> Result<Order, ImportError> {
+        let mut settings = Map::new();
+        let from = match (&self.url, &self.command) {
+            (Some(url), None) if self.args.is_none() && self.env.is_none() => address(url)?,
+            (None, Some(command)) if self.headers.is_none() => {
+                settings.insert("command".to_owned(), json!(command));
+                settings.insert("args".to_owned(), json!(self.args.unwrap_or_default()));
+                Origin::Settings
+            }
+            _ => {
+                let text = "give either `url`, which may have `headers`, or `command`, which may have `args` and `env`";
+                return Err(ImportError::Invalid(text.to_owned()));
+            }
+        };
+        let names = |given: &Option<BTreeMap<String, String>>| given.iter().flat_map(BTreeMap::keys).cloned().collect::<Vec<_>>();
+        for (kind, names) in [("headers", names(&self.headers)), ("env", names(&self.env))] {
+            if !names.is_empty() {
+                settings.insert(kind.to_owned(), json!(names));
+            }
+        }
+        let is_secret = self.headers.is_some() || self.env.is_some();
+        let secret =
+            is_secret.then(|| json!({"headers": self.headers.unwrap_or_default(), "env": self.env.unwrap_or_default()}).to_string().into());
+        Ok(Order { project: scope.project, key: self.key, name: self.name, from, settings, secret, account: None, again: None })
+    }
+}
+
+fn address(url: &str) -> Result<Origin, ImportError> {
+    let url =
+        url.parse().map_err(|_| ImportError::Invalid(format!("`{}` is not a web address", url.chars().take(200).collect::<String>())))?;
+    Ok(Origin::Url(url))
 }
 
 /// Exactly one of an address and a document.
 fn origin(url: Option<&str>, document: Option<Value>) -> Result<Origin, ImportError> {
     match (url, document) {
-        (Some(url), None) => match url.parse() {
-            Ok(url) => Ok(Origin::Url(url)),
-            Err(_) => Err(ImportError::Invalid(format!("`{}` is not a web address", url.chars().take(200).collect::<String>()))),
-        },
+        (Some(url), None) => address(url),
         (None, Some(Value::String(text))) => Ok(Origin::Text(text)),
         (None, Some(document @ Value::Object(_))) => Ok(Origin::Json(document)),
         (None, Some(_)) => Err(ImportError::Invalid("`document` is an object, or text in JSON or YAML".to_owned())),
@@ -219,6 +291,25 @@ pub(crate) async fn openapi(
 ) -> ApiResult<Json<MadeAnswer>> {
     let mode = options.into();
     let made = app.imports.make(scope, "openapi", request.import.order(scope)?, mode).await?;
+    answer(&app, scope, made, mode).await
+}
+
+/// Import an MCP server
+///
+/// A server that shows its tools only to accounts is imported without them; they are read once the first account is connected.
+#[utoipa::path(post, path = "/tools/imports/mcp", operation_id = "import_mcp", tag = "Tools", security(("key" = ["edit_tools"])),
+    params(ImportOptions), request_body = ImportMcp,
+    responses((status = 200, body = MadeAnswer), (status = 409, description = "The key is taken, or credentials would go to other hosts"),
+        (status = 422, description = "The server cannot be imported, or projects may not run the program"),
+        (status = 424, description = "The server could not be reached or started")))]
+pub(crate) async fn mcp(
+    Scoped(scope, _): Scoped<EditTools>,
+    State(app): State<App>,
+    QueryOf(options): QueryOf<ImportOptions>,
+    Payload(request): Payload<ImportMcp>,
+) -> ApiResult<Json<MadeAnswer>> {
+    let mode = options.into();
+    let made = app.imports.make(scope, "mcp", request.import.order(scope)?, mode).await?;
     answer(&app, scope, made, mode).await
 }
 

@@ -21,6 +21,8 @@ const SHOWN: usize = 20;
 pub(super) enum ImportCommand {
     /// Import an API by its OpenAPI document
     Openapi(Box<OpenapiArgs>),
+    /// Import an MCP server, by its address or by a program that the server runs
+    Mcp(Box<McpArgs>),
     /// List imports
     List(ShowArgs),
     /// Fetch the source of an import again
@@ -62,6 +64,37 @@ pub(super) struct OpenapiArgs {
     how: How,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct McpArgs {
+    /// The server's address, or after `--` the program and its arguments
+    #[arg(required = true, num_args = 1.., value_name = "URL | -- PROGRAM")]
+    source: Vec<String>,
+    /// Key of the integration [default: made from the server's name]
+    #[arg(long = "as", value_name = "KEY")]
+    integration: Option<String>,
+    /// Name of the integration [default: the server's own]
+    #[arg(long)]
+    name: Option<String>,
+    /// A header of every request to the server, such as `Authorization: Bearer ...`; kept sealed
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// A variable of the program's environment; kept sealed
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+    #[command(flatten)]
+    how: How,
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write `NAME: VALUE`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write `NAME=VALUE`")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 /// How far to go, and what to print.
 #[derive(Debug, Args)]
 pub(super) struct How {
@@ -98,6 +131,7 @@ fn scheme(way: &str) -> Result<Value, String> {
 pub(super) async fn run(config: Config, command: ImportCommand) -> anyhow::Result<()> {
     match command {
         ImportCommand::Openapi(args) => openapi(&config, *args).await,
+        ImportCommand::Mcp(args) => mcp(&config, *args).await,
         ImportCommand::List(ShowArgs { json, remote }) => show_all(&Client::new(&config, &remote)?, json).await,
         ImportCommand::Refresh { import, how } => {
             let client = Client::new(&config, &how.remote)?;
@@ -134,6 +168,30 @@ async fn openapi(config: &Config, args: OpenapiArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+async fn mcp(config: &Config, args: McpArgs) -> anyhow::Result<()> {
+    let mut import = json!({"key": args.integration, "name": args.name});
+    match args.source.as_slice() {
+        [url] if url.starts_with("https://") || url.starts_with("http://") => import["url"] = url.as_str().into(),
+        [program, rest @ ..] => {
+            import["command"] = program.as_str().into();
+            import["args"] = rest.into();
+        }
+        [] => bail!("give the server's address, or after `--` a program"),
+    }
+    for (name, pairs) in [("headers", args.header), ("env", args.env)] {
+        if !pairs.is_empty() {
+            import[name] = pairs.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
+        }
+    }
+    if let Some(fields) = import.as_object_mut() {
+        fields.retain(|_, field| !field.is_null());
+    }
+    let client = Client::new(config, &args.how.remote)?;
+    let path = format!("/tools/imports/mcp?{}", args.how.query());
+    show(&client.post_within(&path, &json!({"import": import}), PATIENCE).await?, args.how.json);
+    Ok(())
+}
+
 fn read(source: &str) -> anyhow::Result<String> {
     if source == "-" {
         let mut text = String::new();
@@ -166,7 +224,8 @@ async fn show_all(client: &Client, json: bool) -> anyhow::Result<()> {
     let rows: Vec<_> = list(&reply, "imports")
         .iter()
         .map(|import| {
-            let source = import["source"]["url"].as_str().unwrap_or("a document").to_owned();
+            let source = &import["source"];
+            let source = source["url"].as_str().or(source["settings"]["command"].as_str()).unwrap_or("a document").to_owned();
             let key = format!("{}/{}", text(import, "provider_key"), text(import, "integration_key"));
             vec![key, text(import, "name"), import["actions_count"].to_string(), import["version"].to_string(), source, text(import, "id")]
         })

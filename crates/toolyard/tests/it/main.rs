@@ -21,6 +21,7 @@ mod imports;
 mod invoke;
 mod mcp;
 mod mcp_clients;
+mod mcp_servers;
 mod oauth;
 mod openapi;
 mod ops;

@@ -1,0 +1,35 @@
+//! Proving a credential: a server that lists its tools takes it.
+
+use connections::{Connector, Identity, Probe, ProbeError, Usable};
+use futures_util::future::BoxFuture;
+use imports::Changed;
+
+use super::Mcp;
+use super::fault::Fault;
+use super::target::{Server, authorization};
+
+impl Connector for Mcp {
+    fn prove<'a>(&'a self, probe: Probe<'a>) -> BoxFuture<'a, Result<Identity, ProbeError>> {
+        Box::pin(async move {
+            let Some(server) = probe.integration.service::<Server>() else { return Ok(Identity::default()) };
+            let target = server.target.as_ref().map_err(|why| ProbeError::Refused(why.clone()))?;
+            self.list(target, authorization(probe.fields)).await.map_err(|fault| refused(fault, probe))?;
+            if probe.integration.actions.is_empty() {
+                // The first who may see the tools shows them to the catalog.
+                let scheme = probe.integration.auth.iter().find(|scheme| scheme.name() == probe.scheme.name()).cloned();
+                let account = Some(Usable::unstored(probe.fields.clone(), scheme));
+                let _ = self.changes.send(Changed { project: server.project, import: server.import, account });
+            }
+            Ok(Identity::default())
+        })
+    }
+}
+
+fn refused(fault: Fault, probe: Probe<'_>) -> ProbeError {
+    match fault {
+        Fault::Unreachable(error) => ProbeError::Unreachable(error),
+        Fault::Status(status) if status.is_server_error() => ProbeError::Server(status.as_u16()),
+        Fault::Unauthorized { .. } => ProbeError::Refused("the server does not take this credential".to_owned()),
+        other => ProbeError::Refused(probe.fields.scrub(&other.to_string())),
+    }
+}

@@ -1,0 +1,375 @@
+//! From the tools of a server to an integration with actions.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use catalog::auth::AuthScheme;
+use catalog::{Action, Draft, Integration, Provider};
+use futures_util::future::BoxFuture;
+use imports::{ImportError, Importer, Order, Origin, Plan, Registered, Skipped, Source, Stored};
+use kernel::json::{MAX_DEPTH, depth_exceeds};
+use kernel::schema::Schema;
+use kernel::{ImportId, ProjectId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::fault::Fault;
+use super::oauth::{self, Registration};
+use super::session::{About, MAX_TOOLS, Session};
+use super::sessions::START;
+use super::target::{self, Server, Target};
+use super::wire::bounded;
+use super::{KEY, Mcp, OnChange};
+
+const MAX_KEY: usize = 80;
+const MAX_NAME: usize = 80;
+const MAX_DESCRIPTION: usize = 4000;
+const MAX_ABOUT: usize = 500;
+const MAX_SCHEMA: usize = 256 << 10;
+
+/// What is stored of a server.
+#[derive(Deserialize, Serialize)]
+struct Definition {
+    description: String,
+    auth: Vec<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    registration: Option<Registration>,
+    actions: Vec<Tool>,
+}
+
+/// A tool as an action.
+#[derive(Debug, Deserialize, PartialEq, Serialize)]
+struct Tool {
+    key: String,
+    /// What the server calls it.
+    wire: String,
+    name: String,
+    description: String,
+    input_schema: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Value>,
+    read_only: bool,
+    destructive: bool,
+}
+
+/// What a server lets anybody see, and what it wants of the others.
+struct Reading {
+    about: About,
+    tools: Vec<Value>,
+    auth: Vec<Value>,
+    registration: Option<Registration>,
+    origins: BTreeSet<String>,
+    warnings: Vec<String>,
+}
+
+impl Mcp {
+    async fn read(&self, order: &Order) -> Result<Plan, ImportError> {
+        let target = Target::of_order(order, &self.commands)?;
+        let listed = match self.running(order, &target).await {
+            Some(session) => listed(&session).await,
+            None => self.list(&target, http::HeaderMap::new()).await,
+        };
+        let reading = match listed {
+            Ok((about, tools)) => {
+                let auth = match &target {
+                    Target::Program(_) => vec![json!({"scheme": "none"})],
+                    Target::Address { .. } => vec![json!({"scheme": "none"}), bearer()],
+                };
+                let origins = target.origin().into_iter().collect();
+                Reading { about, tools, auth, registration: None, origins, warnings: Vec::new() }
+            }
+            Err(Fault::Unauthorized { challenge }) => self.behind_a_door(&target, challenge.as_deref(), order).await?,
+            Err(fault) => return Err(unread(fault)),
+        };
+        plan(order, &target, reading)
+    }
+
+    /// The program of an import that is read again, if it runs: what it offers may depend on its life so far.
+    async fn running(&self, order: &Order, target: &Target) -> Option<Arc<Session>> {
+        match target {
+            Target::Program(_) => self.sessions.running(order.project, order.again?, target).await,
+            Target::Address { .. } => None,
+        }
+    }
+
+    pub(super) async fn list(&self, target: &Target, account: http::HeaderMap) -> Result<(About, Vec<Value>), Fault> {
+        let reading = async {
+            let session = Session::open(target, account, &self.ground, OnChange::nothing()).await?;
+            listed(&session).await
+        };
+        tokio::time::timeout(START, reading).await.unwrap_or(Err(Fault::Late(START)))
+    }
+
+    /// Reads a server that shows nothing without a credential, with one if there is one.
+    async fn behind_a_door(&self, target: &Target, challenge: Option<&str>, order: &Order) -> Result<Reading, ImportError> {
+        let Target::Address { url, .. } = target else { return Err(unread(Fault::Unauthorized { challenge: None })) };
+        let mut warnings = Vec::new();
+        let mut origins: BTreeSet<String> = target.origin().into_iter().collect();
+        let (mut auth, mut registration) = (Vec::new(), None);
+        match oauth::discover(&self.ground.egress, url, challenge).await {
+            Ok(found) => {
+                origins.extend(found.origins);
+                auth.push(found.scheme);
+                registration = found.registration;
+            }
+            Err(why) => warnings.push(format!("accounts cannot be connected by OAuth: {why}")),
+        }
+        auth.push(bearer());
+        let (about, tools) = match &order.account {
+            Some(account) => self.list(target, target::authorization(&account.fields)).await.map_err(unread)?,
+            None if order.again.is_some() => {
+                return Err(ImportError::Upstream("the server wants a credential; connect an account first".to_owned()));
+            }
+            None => {
+                warnings
+                    .push("the server shows its tools only to connected accounts; they are read once the first is connected".to_owned());
+                (About::default(), Vec::new())
+            }
+        };
+        Ok(Reading { about, tools, auth, registration, origins, warnings })
+    }
+}
+
+async fn listed(session: &Session) -> Result<(About, Vec<Value>), Fault> {
+    let tools = match session.tools().await {
+        // A server without tools need not know the question.
+        Err(Fault::Rpc { code: -32601, .. }) => Vec::new(),
+        listed => listed?,
+    };
+    Ok((session.about.clone(), tools))
+}
+
+fn bearer() -> Value {
+    json!({"scheme": "bearer"})
+}
+
+fn unread(fault: Fault) -> ImportError {
+    match fault {
+        Fault::Status(status) if status.is_server_error() => ImportError::UpstreamServer(status.as_u16()),
+        Fault::Unreachable(error) => ImportError::Upstream(error.to_string()),
+        Fault::Unauthorized { .. } => ImportError::Upstream("the server refused the credential".to_owned()),
+        other => ImportError::Upstream(other.to_string()),
+    }
+}
+
+fn plan(order: &Order, target: &Target, reading: Reading) -> Result<Plan, ImportError> {
+    let Reading { about, mut tools, auth, registration, origins, mut warnings } = reading;
+    if tools.len() > MAX_TOOLS {
+        warnings.push(format!("the server has more than {MAX_TOOLS} tools; the rest is left out"));
+        tools.truncate(MAX_TOOLS);
+    }
+    let (actions, skipped) = actions(&tools);
+    let name = about.name.as_deref().map_or_else(|| named_by(order, target), |name| bounded(name, MAX_NAME));
+    let description = about.instructions.as_deref().map_or_else(|| format!("The MCP server {name}"), |words| bounded(words, MAX_ABOUT));
+    let definition = serde_json::to_value(Definition { description, auth, registration, actions });
+    match definition {
+        Ok(Value::Object(definition)) => Ok(Plan { name, definition, origins, skipped, warnings }),
+        Ok(_) | Err(_) => Err(ImportError::Invalid("its tools cannot be written down".to_owned())),
+    }
+}
+
+/// A name for a server that does not tell its own.
+fn named_by(order: &Order, target: &Target) -> String {
+    match target {
+        _ if order.key.is_some() => order.key.clone().unwrap_or_default(),
+        Target::Address { url, .. } => url.host_str().unwrap_or("MCP server").to_owned(),
+        Target::Program(program) => program.command.rsplit('/').next().unwrap_or("MCP server").to_owned(),
+    }
+}
+
+fn actions(tools: &[Value]) -> (Vec<Tool>, Vec<Skipped>) {
+    let (mut actions, mut skipped) = (Vec::new(), Vec::new());
+    let mut names = BTreeSet::new();
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let made = if names.insert(name) { action(name, tool) } else { Err("there is another of this name".to_owned()) };
+        match made {
+            Ok(action) => actions.push(action),
+            Err(why) => skipped.push(Skipped { what: bounded(name, MAX_NAME), why }),
+        }
+    }
+    settle_keys(&mut actions);
+    (actions, skipped)
+}
+
+fn action(name: &str, tool: &Value) -> Result<Tool, String> {
+    if name.is_empty() || name.len() > 256 {
+        return Err("its name is empty or too long".to_owned());
+    }
+    if tool["execution"]["taskSupport"] == "required" {
+        return Err("it runs only as a task".to_owned());
+    }
+    let hint = |name: &str| tool["annotations"][name].as_bool();
+    let read_only = hint("readOnlyHint").unwrap_or(false);
+    let title = tool["title"].as_str().or_else(|| tool["annotations"]["title"].as_str()).filter(|title| !title.trim().is_empty());
+    Ok(Tool {
+        key: key(name),
+        wire: name.to_owned(),
+        name: title.map_or_else(|| name.to_owned(), |title| bounded(title, MAX_NAME)),
+        description: tool["description"].as_str().map(text).filter(|words| !words.is_empty()).unwrap_or_else(|| name.to_owned()),
+        input_schema: input_schema(&tool["inputSchema"])?,
+        output_schema: Some(tool["outputSchema"].clone()).filter(|schema| schema.is_object() && fits(schema)),
+        read_only,
+        destructive: !read_only && hint("destructiveHint").unwrap_or(true),
+    })
+}
+
+/// A description for models: its lines are kept, its length is not.
+fn text(words: &str) -> String {
+    let words: String = words.chars().filter(|c| !c.is_control() || *c == '\n').take(MAX_DESCRIPTION).collect();
+    words.trim().to_owned()
+}
+
+fn fits(schema: &Value) -> bool {
+    !depth_exceeds(schema, MAX_DEPTH - 20) && schema.to_string().len() <= MAX_SCHEMA
+}
+
+fn input_schema(schema: &Value) -> Result<Value, String> {
+    match schema {
+        Value::Null => Ok(json!({"type": "object"})),
+        Value::Object(fields) if fits(schema) => {
+            let mut schema = schema.clone();
+            if !fields.contains_key("type") {
+                schema["type"] = "object".into();
+            }
+            Schema::compile(&schema).map_err(|error| format!("its schema is broken: {}", bounded(&error.to_string(), 200)))?;
+            Ok(schema)
+        }
+        Value::Object(_) => Err("its schema is too large".to_owned()),
+        _ => Err("its schema is no object".to_owned()),
+    }
+}
+
+/// The name of a tool as refs take it.
+fn key(name: &str) -> String {
+    let mut key = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            letter if letter.is_ascii_alphanumeric() || letter == '-' => key.push(letter),
+            _ if key.ends_with('_') || key.is_empty() => {}
+            _ => key.push('_'),
+        }
+    }
+    let key = key.trim_end_matches('_');
+    match key.len() {
+        0 => format!("tool_{}", digest(name)),
+        1..=MAX_KEY => key.to_owned(),
+        _ => format!("{}_{}", key[..MAX_KEY - 9].trim_end_matches('_'), digest(name)),
+    }
+}
+
+/// Tools that would share a key get one that holds a digest of their names, all of them, so that none takes another's place later.
+fn settle_keys(actions: &mut [Tool]) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for action in actions.iter() {
+        *counts.entry(action.key.clone()).or_default() += 1;
+    }
+    for action in actions.iter_mut().filter(|action| counts[&action.key] > 1 && action.key != action.wire) {
+        action.key = format!("{}_{}", action.key.chars().take(MAX_KEY - 9).collect::<String>(), digest(&action.wire));
+    }
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Importer for Mcp {
+    fn provider(&self) -> Provider {
+        Self::about()
+    }
+
+    fn plan<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Plan, ImportError>> {
+        Box::pin(self.read(order))
+    }
+
+    fn load(&self, stored: &Stored) -> Result<Integration, String> {
+        let definition: Definition = serde_json::from_str(&stored.definition).map_err(|error| error.to_string())?;
+        let auth = definition.auth.into_iter().map(serde_json::from_value).collect::<Result<Vec<AuthScheme>, _>>();
+        let import = &stored.import;
+        let server = Server {
+            project: import.project,
+            import: import.id,
+            target: Target::of_stored(stored, &self.commands),
+            tools: definition.actions.iter().map(|tool| (tool.key.clone(), tool.wire.clone())).collect(),
+        };
+        let draft = Draft {
+            key: import.key.clone(),
+            name: import.name.clone(),
+            description: definition.description,
+            url: import.source.url.as_ref().map(|url| url.origin().ascii_serialization()),
+            auth: auth.map_err(|error| error.to_string())?,
+            actions: definition.actions.into_iter().map(made).collect(),
+            ..Draft::default()
+        };
+        Ok(Integration::new(KEY, draft).served_by(server))
+    }
+
+    fn again(&self, source: &Source) -> Option<Origin> {
+        source.url.clone().map_or_else(|| source.settings.contains_key("command").then_some(Origin::Settings), |url| Some(Origin::Url(url)))
+    }
+
+    fn reads_as_account(&self) -> bool {
+        true
+    }
+
+    fn register<'a>(&'a self, definition: &'a str, callback: &'a str) -> BoxFuture<'a, Result<Option<Registered>, String>> {
+        Box::pin(async move {
+            let definition: Map<String, Value> = serde_json::from_str(definition).map_err(|error| error.to_string())?;
+            let Some(registration) = definition.get("registration") else { return Ok(None) };
+            let registration: Registration = Deserialize::deserialize(registration).map_err(|error| error.to_string())?;
+            oauth::register(&self.ground.egress, &registration, callback).await.map(Some)
+        })
+    }
+
+    fn dropped(&self, project: ProjectId, import: ImportId) {
+        self.sessions.drop_import(project, import);
+    }
+}
+
+fn made(tool: Tool) -> Action {
+    let mut action = Action::new(tool.key, tool.name, tool.description, &tool.input_schema);
+    action.output_schema = tool.output_schema.as_ref().map(Into::into);
+    (action.read_only, action.destructive) = (tool.read_only, tool.destructive);
+    action
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_server_where_refs_take_them() {
+        for (name, key) in [("echo", "echo"), ("get-sum", "get-sum"), ("a.b/c", "a_b_c"), ("__x__y__", "x_y"), ("Read File", "Read_File")] {
+            assert_eq!(super::key(name), key);
+        }
+        assert!(super::key("日本").starts_with("tool_"));
+        assert!(super::key(&"long".repeat(50)).len() <= MAX_KEY);
+        let tools = [json!({"name": "a.b"}), json!({"name": "a/b"}), json!({"name": "a_b"}), json!({"name": "a_b"})];
+        let (made, skipped) = actions(&tools);
+        let keys: BTreeSet<&str> = made.iter().map(|tool| tool.key.as_str()).collect();
+        assert_eq!((keys.len(), skipped.len()), (3, 1));
+        assert!(keys.contains("a_b"), "a tool keeps its own name");
+    }
+
+    #[test]
+    fn tools_become_actions_with_their_hints() {
+        let tool = json!({"name": "rm", "description": "Removes\u{7} a file.\nFor good.", "inputSchema": {"properties": {}},
+            "annotations": {"title": "Remove", "readOnlyHint": false}});
+        let action = super::action("rm", &tool).unwrap();
+        assert_eq!((action.name.as_str(), action.description.as_str()), ("Remove", "Removes a file.\nFor good."));
+        assert!(action.destructive && !action.read_only);
+        assert_eq!(action.input_schema["type"], "object");
+        let reader = json!({"name": "ls", "annotations": {"readOnlyHint": true, "destructiveHint": true}});
+        let action = super::action("ls", &reader).unwrap();
+        assert!(action.read_only && !action.destructive);
+        for bad in [
+            json!({"inputSchema": 7}),
+            json!({"inputSchema": {"type": 7}}),
+            json!({"inputSchema": {"description": "x".repeat(MAX_SCHEMA)}}),
+            json!({"execution": {"taskSupport": "required"}}),
+        ] {
+            assert!(super::action("x", &bad).is_err(), "{bad}");
+        }
+    }
+}
