@@ -27,7 +27,7 @@ pub(super) enum Fault {
     /// It went away; what was asked may have been done or not.
     #[error("the server went away: {0}")]
     Gone(String),
-    #[error("the server gave no answer within {} s", .0.as_secs_f32())]
+    #[error("the server gave no answer within {:.0} s", .0.as_secs_f32())]
     Late(Duration),
     #[error("the server sent a message of more than {} MiB", .0 >> 20)]
     TooLarge(usize),
