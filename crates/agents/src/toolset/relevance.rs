@@ -29,7 +29,10 @@ pub(super) fn relevance(prompt: &str, candidates: &[Candidate<'_>]) -> Vec<f64> 
     if terms.is_empty() {
         return vec![0.0; candidates.len()];
     }
-    let weights: Vec<Vec<f64>> = candidates.iter().map(|candidate| weigh(candidate, &terms)).collect();
+    // Most words of a tool begin with a letter that no term begins with, and need no closer look.
+    let mut starts = [false; 256];
+    terms.keys().for_each(|term| starts[usize::from(term.as_bytes()[0])] = true);
+    let weights: Vec<Vec<f64>> = candidates.iter().map(|candidate| weigh(candidate, &terms, &starts)).collect();
     let rarity: Vec<f64> = (0..terms.len())
         .map(|term| {
             let having = count(weights.iter().filter(|weights| weights[term] > 0.0).count());
@@ -63,11 +66,15 @@ fn terms(prompt: &str) -> HashMap<String, usize> {
 }
 
 /// The heaviest place of each term in a candidate.
-fn weigh(candidate: &Candidate<'_>, terms: &HashMap<String, usize>) -> Vec<f64> {
+fn weigh(candidate: &Candidate<'_>, terms: &HashMap<String, usize>, starts: &[bool; 256]) -> Vec<f64> {
     let mut weights = vec![0.0_f64; terms.len()];
     let mut word = String::new();
     let mut note = |text: &str, weight: f64| {
-        for part in text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
+        for part in text.split(|c: char| !c.is_alphanumeric()) {
+            let could_fit = part.bytes().next().is_some_and(|first| !first.is_ascii() || starts[usize::from(first.to_ascii_lowercase())]);
+            if !could_fit {
+                continue;
+            }
             fold(part, &mut word);
             if let Some(term) = terms.get(&word) {
                 weights[*term] = weights[*term].max(weight);
