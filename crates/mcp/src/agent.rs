@@ -9,7 +9,7 @@ use agents::{AgentCall, AgentError, AgentRef, Agents};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tools::format::Format;
-use tools::{CallError, CallRequest, OwnRoutes};
+use tools::{CallError, OwnRoutes};
 
 use crate::approval::Approver;
 use crate::find::Searchable;
@@ -52,8 +52,7 @@ impl AgentTools {
         if let Some(outcome) = self.approver.hear(&call).await? {
             return Ok(outcome);
         }
-        let arguments = Value::Object(call.arguments.clone());
-        let request = CallRequest { name: call.name.clone(), arguments, limit: Some(self.limit), ..CallRequest::default() };
+        let (request, _stop) = call.to(call.name.clone(), self.limit);
         let made = AgentCall { request, context: Map::new() };
         match self.agents.call(self.approver.scope, self.agent, made, &*self.routes).await {
             Ok(reply) => Ok(reply::of_reply(reply)),

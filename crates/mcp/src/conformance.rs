@@ -30,7 +30,7 @@ impl Conformance {
         match call.name.as_str() {
             "test_tool_with_progress" => {
                 for done in [0.0, 50.0, 100.0] {
-                    call.progress.tell(done, Some(100.0));
+                    call.progress.tell(tools::Step { done, total: Some(100.0), message: None });
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             }

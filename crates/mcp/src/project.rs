@@ -10,7 +10,7 @@ use kernel::json::Document;
 use kernel::{CallRef, Scope};
 use serde_json::{Value, json};
 use tools::format::{Format, ToolView, definition, function_name};
-use tools::{CallError, CallRequest, Tools};
+use tools::{CallError, Tools};
 use workflows::{Artifact, Family, Query, References, WorkflowError};
 
 use crate::approval::Approver;
@@ -160,8 +160,7 @@ impl ProjectTools {
         if let Some(outcome) = self.approver.hear(&call).await? {
             return Ok(outcome);
         }
-        let request =
-            CallRequest { name, arguments: Value::Object(call.arguments.clone()), limit: Some(self.limit), ..CallRequest::default() };
+        let (request, _stop) = call.to(name, self.limit);
         match self.tools().call(self.scope(), request).await {
             Ok(reply) => Ok(reply::of_reply(reply)),
             Err(CallError::Waiting(approval)) => Ok(self.approver.ask(&approval, &call)),

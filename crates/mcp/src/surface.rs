@@ -5,6 +5,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tools::{CallRequest, Step};
 
 use crate::{Client, Fault};
 
@@ -61,6 +63,22 @@ pub struct Call {
     pub progress: Progress,
 }
 
+impl Call {
+    /// The same call to a tool of this name. Dropping the guard, with whoever waits, ends what an upstream server does for it.
+    pub(crate) fn to(&self, name: String, limit: Duration) -> (CallRequest, DropGuard) {
+        let stop = CancellationToken::new();
+        let request = CallRequest {
+            name,
+            arguments: Value::Object(self.arguments.clone()),
+            limit: Some(limit),
+            progress: self.progress.listener(),
+            stop: stop.clone(),
+            ..CallRequest::default()
+        };
+        (request, stop.drop_guard())
+    }
+}
+
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
@@ -95,11 +113,23 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn tell(&self, done: f64, total: Option<f64>) {
+    /// Passes on what a tool says; nothing where nobody asked.
+    fn listener(&self) -> tools::Progress {
+        if self.token.is_none() {
+            return tools::Progress::default();
+        }
+        let progress = self.clone();
+        tools::Progress::to(move |step| progress.tell(step))
+    }
+
+    pub fn tell(&self, step: Step) {
         let (Some(token), Some(sender)) = (&self.token, &self.sender) else { return };
-        let mut params = json!({"progressToken": token, "progress": done});
-        if let Some(total) = total {
+        let mut params = json!({"progressToken": token, "progress": step.done});
+        if let Some(total) = step.total {
             params["total"] = json!(total);
+        }
+        if let Some(message) = step.message {
+            params["message"] = json!(message);
         }
         // Nobody listens any more: the call ends with its stream.
         let _ = sender.send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));

@@ -69,6 +69,7 @@ const VERBS: &[(Intent, &[&str])] = &[
         ],
     ),
     (Update, &["update", "edit", "change", "modify", "set", "rename", "mark", "assign", "patch", "upsert", "replace", "adjust", "sync"]),
+    (Update, &["close", "reopen", "resolve", "complete", "finish", "enable", "disable", "pause", "resume", "lock", "unlock"]),
     (Delete, &["delete", "remove", "clear", "trash", "erase", "destroy", "purge", "drop", "cancel", "archive", "unsubscribe"]),
     (Reply, &["reply", "respond", "answer"]),
     (Upload, &["upload", "attach", "import", "save", "backup"]),

@@ -16,7 +16,7 @@ const SLOWLY: &str = "tools__native__fake__SLOWLY__main";
 const NEWEST: &str = "2026-07-28";
 
 /// A request of the newest revision.
-fn newest(method: &str, params: &Value, capabilities: &Value) -> (Value, Vec<(String, String)>) {
+pub(crate) fn newest(method: &str, params: &Value, capabilities: &Value) -> (Value, Vec<(String, String)>) {
     let mut params = params.clone();
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(NEWEST);
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
@@ -27,7 +27,7 @@ fn newest(method: &str, params: &Value, capabilities: &Value) -> (Value, Vec<(St
     (json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}), headers)
 }
 
-fn request(path: &str, key: &str, headers: &[(String, String)], message: &Value) -> Request<Body> {
+pub(crate) fn request(path: &str, key: &str, headers: &[(String, String)], message: &Value) -> Request<Body> {
     let mut request = Request::builder().method(Method::POST).uri(path).header("authorization", format!("Bearer {key}"));
     for (name, value) in headers {
         request = request.header(name, value);
@@ -61,7 +61,7 @@ async fn session(test: &Test, version: &str, capabilities: Value) -> Vec<(String
     vec![("mcp-session-id".to_owned(), session), ("mcp-protocol-version".to_owned(), version.to_owned())]
 }
 
-fn events(text: &str) -> Vec<Value> {
+pub(crate) fn events(text: &str) -> Vec<Value> {
     text.lines().filter_map(|line| line.strip_prefix("data: ")).map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use crate::mcp::{events, newest, request};
 use crate::support::{Database, Oidc, Test, repository};
 
 fn script(package: &str) -> String {
@@ -215,6 +216,21 @@ async fn one_process_serves_every_call_and_is_ended_with_its_import() {
     let id = made["import"]["id"].as_str().unwrap();
     assert_eq!(test.delete(&format!("/tools/imports/{id}?force=true")).await.status, 204);
     until("the process ends with its import", async || processes("serves-all").is_empty() && zombies() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_imported_is_served_again_with_its_progress() {
+    let test = yard(Database::Sqlite).await;
+    test.use_mcp("everything", everything("goes-on")).await;
+    let name = "tools__mcp__everything__trigger-long-running-operation__main";
+    let params = json!({"name": name, "arguments": {"duration": 2, "steps": 4}, "_meta": {"progressToken": "p"}});
+    let (message, headers) = newest("tools/call", &params, &json!({}));
+    let reply = test.send(request("/mcp", &test.owner, &headers, &message)).await;
+    let told = events(&reply.text);
+    let is_step = |event: &&Value| event["method"] == "notifications/progress" && event["params"]["total"].as_f64() == Some(4.0);
+    assert!(told.iter().filter(is_step).count() >= 2, "{told:?}");
+    let result = &told.last().unwrap()["result"];
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("completed"), "{result}");
 }
 
 /// A future with a number.
