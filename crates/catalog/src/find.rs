@@ -249,7 +249,9 @@ impl Catalog {
         let places = self.places(project, provider);
         let shelves: Vec<(u64, &Shelf)> = places.iter().map(|place| (place.number, self.shelf(place, project))).collect();
         if let Some(embedder) = &self.embedder {
-            shelves.iter().for_each(|(number, shelf)| shelf.embed(*number, &**embedder));
+            for (number, shelf) in &shelves {
+                shelf.embed(*number, &**embedder);
+            }
         }
         let mut indexes: Vec<&Index> = shelves.iter().map(|(_, shelf)| &*shelf.index).collect();
         indexes.extend(wanted.examples.filter(|examples| examples.fit(&places)).map(|examples| &examples.index));
@@ -272,13 +274,12 @@ impl Catalog {
             let shelf = self.shelf(place, project);
             let Some(position) = shelf.position(&example.integration, &example.action) else { continue };
             let id = document_id(place.number, position);
-            match documents.iter_mut().find(|known| known.id == id) {
-                Some(known) => known.use_cases.push(example.use_case.clone()),
-                None => {
-                    let (integration, item) = &shelf.items[position];
-                    let document = item.document(id, integration);
-                    documents.push(Document { use_cases: vec![example.use_case.clone()], ..document });
-                }
+            if let Some(known) = documents.iter_mut().find(|known| known.id == id) {
+                known.use_cases.push(example.use_case.clone());
+            } else {
+                let (integration, item) = &shelf.items[position];
+                let document = item.document(id, integration);
+                documents.push(Document { use_cases: vec![example.use_case.clone()], ..document });
             }
         }
         Examples { editions: places.iter().map(|place| (place.number, place.edition)).collect(), index: Index::build(&documents) }

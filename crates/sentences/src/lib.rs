@@ -67,7 +67,7 @@ impl Embedder for Sentences {
 mod tests {
     use super::*;
 
-    const PATIENT: Duration = Duration::from_secs(120);
+    const PATIENT: Duration = Duration::from_mins(2);
 
     #[test]
     fn near_sentences_have_near_vectors() {

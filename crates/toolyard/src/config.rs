@@ -165,6 +165,7 @@ const ENTRIES: &[Entry] = &[
 
 /// What is in force.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting that is on or off")]
 pub struct Config {
     pub listen: SocketAddr,
     pub database_url: String,

@@ -31,7 +31,9 @@ pub(super) fn relevance(prompt: &str, candidates: &[Candidate<'_>]) -> Vec<f64> 
     }
     // Most words of a tool begin with a letter that no term begins with, and need no closer look.
     let mut starts = [false; 256];
-    terms.keys().for_each(|term| starts[usize::from(term.as_bytes()[0])] = true);
+    for term in terms.keys() {
+        starts[usize::from(term.as_bytes()[0])] = true;
+    }
     let weights: Vec<Vec<f64>> = candidates.iter().map(|candidate| weigh(candidate, &terms, &starts)).collect();
     let rarity: Vec<f64> = (0..terms.len())
         .map(|term| {

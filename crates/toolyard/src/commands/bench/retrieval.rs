@@ -23,7 +23,7 @@ use crate::commands::print;
 const DEPTH: usize = 10;
 
 /// Nobody waits that long.
-const PATIENT: Duration = Duration::from_secs(3600);
+const PATIENT: Duration = Duration::from_hours(1);
 
 /// Measures every set in the folder, or the folder itself when it is one; then the time that a larger catalog takes, where one is asked for.
 pub(super) fn run(folder: &Path, words_only: bool, tools: Option<usize>) -> anyhow::Result<()> {
