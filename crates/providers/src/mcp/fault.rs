@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use egress::EgressError;
+use egress::{EgressError, TooLong};
 use http::StatusCode;
 
 /// What went wrong between us and a server.
@@ -33,4 +33,10 @@ pub(super) enum Fault {
     TooLarge(usize),
     #[error("the server sent something that is not MCP: {0}")]
     Unreadable(String),
+}
+
+impl From<TooLong> for Fault {
+    fn from(TooLong(most): TooLong) -> Self {
+        Self::TooLarge(most)
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use egress::{Egress, EgressError, Opened, Request};
+use egress::{Egress, EgressError, Events, Opened, Request};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
 use serde_json::Value;
@@ -13,7 +13,6 @@ use tools::Progress;
 use url::Url;
 
 use super::OnChange;
-use super::events::Events;
 use super::fault::Fault;
 use super::wire::{self, Heard, MAX_MESSAGE, STATELESS};
 
@@ -132,13 +131,13 @@ impl Http {
 
     /// Reads events until the answer; a stream that breaks off is taken up again where the server can do that.
     async fn follow(&self, mut opened: Opened, id: u64, progress: &Progress) -> Result<Value, Fault> {
-        let mut events = Events::default();
+        let mut events = Events::new(MAX_MESSAGE);
         for _ in 0..RESUMES {
             let broken = loop {
                 match opened.chunk().await {
                     Ok(Some(chunk)) => {
-                        for message in events.push(&chunk)? {
-                            if let Some(answer) = self.hear(message, id, progress) {
+                        for data in events.push(&chunk)? {
+                            if let Some(answer) = self.hear(read_event(&data)?, id, progress) {
                                 return answer;
                             }
                         }
@@ -147,13 +146,13 @@ impl Http {
                     Err(error) => break error.into(),
                 }
             };
-            let Some(last) = &events.last_id else { return Err(broken) };
+            let Some(last) = events.last_id() else { return Err(broken) };
             tokio::time::sleep(BEFORE_RESUME).await;
             match self.resume(last).await {
                 Some(again) => opened = again,
                 None => return Err(broken),
             }
-            events = Events::after(events.last_id);
+            events = events.resumed();
         }
         Err(Fault::Gone("the stream broke off again and again".to_owned()))
     }
@@ -229,10 +228,11 @@ impl Http {
     }
 
     async fn listen_to(&self, mut opened: Opened) {
-        let mut events = Events::default();
+        let mut events = Events::new(MAX_MESSAGE);
         while let Ok(Some(chunk)) = opened.chunk().await {
             let Ok(messages) = events.push(&chunk) else { return };
-            for message in messages {
+            for data in messages {
+                let Ok(message) = read_event(&data) else { return };
                 self.hear(message, u64::MAX, &Progress::default());
             }
         }
@@ -279,6 +279,10 @@ fn send_aside(egress: &Egress, tasks: &TaskTracker, request: Request) {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_event(data: &str) -> Result<Value, Fault> {
+    serde_json::from_str(data).map_err(|error| Fault::Unreadable(error.to_string()))
 }
 
 fn is_events(opened: &Opened) -> bool {

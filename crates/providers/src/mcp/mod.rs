@@ -4,7 +4,6 @@
 //! it would take to fit a library's to that.
 
 mod connect;
-mod events;
 mod fault;
 mod http;
 mod import;

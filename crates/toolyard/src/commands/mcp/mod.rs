@@ -1,7 +1,6 @@
 //! `toolyard mcp`: for clients that start a program and speak with it over stdin and stdout. Every message goes on to a running server, and
 //! what the server says comes back, one message a line. Nothing but messages is written to stdout.
 
-mod events;
 mod headers;
 
 use std::collections::HashMap;
@@ -10,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use egress::Opened;
+use egress::{Events, Opened};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
@@ -20,7 +19,6 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::client::{Client, Remote, words};
 use super::print;
 use crate::config::Config;
-use events::Events;
 
 /// How long to wait before changes are listened for again.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -201,9 +199,9 @@ fn is_events(answer: &Opened) -> bool {
 
 /// Says every message of a stream.
 async fn hear(mut answer: Opened) -> anyhow::Result<()> {
-    let mut events = Events::default();
+    let mut events = Events::new(LONGEST_BODY);
     while let Some(chunk) = answer.chunk().await? {
-        for data in events.take(&chunk) {
+        for data in events.push(&chunk)? {
             if let Ok(message) = serde_json::from_str(&data) {
                 say(&message);
             }
