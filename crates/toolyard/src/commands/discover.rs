@@ -99,8 +99,10 @@ fn rows(capability: &Value, reply: &Value) -> Vec<Vec<String>> {
         return vec![vec![text(capability, "use_case"), "nothing fits".to_owned(), String::new(), "say it in other words".to_owned()]];
     }
     let row = |use_case: String, found: &Value| {
-        let key = text(found, "integration");
-        let connection = list(reply, "connections").iter().find(|known| known["integration"] == key.as_str()).unwrap_or(&Value::Null);
+        let is_its = |known: &&Value| {
+            known["integration"] == found["integration"] && found.get("provider").is_none_or(|provider| *provider == known["provider"])
+        };
+        let connection = list(reply, "connections").iter().find(is_its).unwrap_or(&Value::Null);
         vec![use_case, name(found), text(connection, "state"), next(found, connection)]
     };
     let first = row(text(capability, "use_case"), found);
@@ -117,7 +119,10 @@ fn name(found: &Value) -> String {
 
 /// The command that brings somebody on.
 fn next(found: &Value, connection: &Value) -> String {
-    let integration = text(found, "integration");
+    let integration = match connection["provider"].as_str() {
+        None | Some("native") => text(found, "integration"),
+        Some(provider) => format!("{provider}/{}", text(found, "integration")),
+    };
     match (connection.get("slug").and_then(Value::as_str), found.get("event_key").and_then(Value::as_str)) {
         (None, _) => format!("toolyard connect {integration}"),
         (Some(slug), Some(event)) => format!("toolyard trigger create {event} --connection {slug} --workflow …"),
@@ -132,12 +137,17 @@ mod tests {
     #[test]
     fn the_next_step_depends_on_the_connection() {
         let reply = json!({"connections": [
-            {"integration": "github", "state": "needs_auth"}, {"integration": "slack", "state": "ready", "slug": "slack-main"}]});
+            {"provider": "native", "integration": "github", "state": "needs_auth"},
+            {"provider": "openapi", "integration": "github", "state": "needs_input"},
+            {"provider": "native", "integration": "slack", "state": "ready", "slug": "slack-main"}]});
         let issue = json!({"use_case": "file a bug", "tool": {"integration": "github", "action": "CREATE_AN_ISSUE"}, "alternatives": []});
         let post = json!({"use_case": "say hi", "tool": {"integration": "slack", "action": "SEND_A_MESSAGE"},
             "alternatives": [{"integration": "github", "action": "CREATE_AN_ISSUE_COMMENT"}]});
         let wait = json!({"use_case": "when somebody writes", "tool": {"integration": "slack", "action": "LIST_CHANNEL_MESSAGES"},
             "trigger": {"integration": "slack", "event_key": "MESSAGE_POSTED"}, "alternatives": []});
+        let own =
+            json!({"use_case": "mine", "tool": {"provider": "openapi", "integration": "github", "action": "list"}, "alternatives": []});
+        assert_eq!(rows(&own, &reply), [["mine", "github.list", "needs_input", "toolyard connect openapi/github"]]);
         let nothing = json!({"use_case": "?", "alternatives": []});
         assert_eq!(rows(&issue, &reply), [["file a bug", "github.CREATE_AN_ISSUE", "needs_auth", "toolyard connect github"]]);
         let said = rows(&post, &reply);
