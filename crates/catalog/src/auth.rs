@@ -18,6 +18,20 @@ pub enum AuthScheme {
     Basic(Credentials),
     ApiKey(Credentials),
     None(Credentials),
+    /// Never written in a manifest: the provider says so.
+    #[serde(skip)]
+    Hosted(Hosted),
+}
+
+/// An account that the provider connects on a page of its own, and keeps.
+#[derive(Clone, Debug)]
+pub struct Hosted {
+    /// The provider's name for the scheme.
+    pub scheme: String,
+    /// Whether its page leads to the service's consent; else it asks for a key.
+    pub is_oauth: bool,
+    /// Whether the provider has what it takes to connect, such as an OAuth app; else it has to be brought.
+    pub is_managed: bool,
 }
 
 /// What every scheme may say.
@@ -189,13 +203,15 @@ impl AuthScheme {
             Self::Basic(_) => "basic",
             Self::ApiKey(_) => "api_key",
             Self::None(_) => "none",
+            Self::Hosted(hosted) if hosted.is_oauth => "oauth2",
+            Self::Hosted(_) => "api_key",
         }
     }
 
     /// The name of the scheme on the wire: `oauth` for what needs a browser, `api_key` for what can be typed, nothing for no auth.
     pub fn wire_name(&self) -> Option<&'static str> {
         match self {
-            Self::OAuth2(_) => Some("oauth"),
+            Self::OAuth2(_) | Self::Hosted(Hosted { is_oauth: true, .. }) => Some("oauth"),
             Self::None(_) => None,
             _ => Some("api_key"),
         }
@@ -206,12 +222,14 @@ impl AuthScheme {
             Self::OAuth2(scheme) => scheme.base_url.as_deref(),
             Self::ClientCredentials(scheme) => scheme.base_url.as_deref(),
             Self::Bearer(scheme) | Self::Basic(scheme) | Self::ApiKey(scheme) | Self::None(scheme) => scheme.base_url.as_deref(),
+            Self::Hosted(_) => None,
         }
     }
 
     /// What the user is asked for, the scheme's own fields first.
     pub fn fields(&self) -> Vec<(String, Field)> {
         let (own, named): (&[(&str, &str)], _) = match self {
+            Self::Hosted(_) => return Vec::new(),
             Self::OAuth2(scheme) => (&[], &scheme.fields),
             Self::ClientCredentials(scheme) => (&[("client_id", "Client ID"), ("client_secret", "Client secret")], &scheme.fields),
             Self::Bearer(scheme) => (&[("token", "Token")], &scheme.fields),
@@ -234,6 +252,7 @@ impl AuthScheme {
     /// Where the credential goes.
     pub fn send(&self) -> &Send {
         let (own, fallback) = match self {
+            Self::Hosted(_) => return Send::nothing(),
             Self::OAuth2(scheme) => (&scheme.send, &*ACCESS_TOKEN),
             Self::ClientCredentials(scheme) => (&scheme.send, &*ACCESS_TOKEN),
             Self::Bearer(scheme) => (&scheme.send, &*TOKEN),

@@ -35,19 +35,48 @@ pub trait Source: Send + Sync + std::fmt::Debug {
     fn ready(&self, _: ProjectId) -> BoxFuture<'_, Result<(), CatalogError>> {
         Box::pin(async { Ok(()) })
     }
+
+    /// Makes sure that what is named is listed, if it exists. A source that mirrors something remote asks for what its copy lacks.
+    fn reach<'a>(&'a self, _: Reach<'a>) -> BoxFuture<'a, Result<(), CatalogError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// What somebody is about to look up at one provider.
+#[derive(Clone, Copy, Debug)]
+pub enum Reach<'a> {
+    List,
+    Integration(&'a str),
+    Action(&'a str, &'a str),
+}
+
+/// A provider that this deployment could have.
+#[derive(Clone, Copy, Debug)]
+pub struct Unconfigured {
+    pub provider: &'static str,
+    /// What the operator has to set.
+    pub setting: &'static str,
 }
 
 /// Every provider's integrations.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     sources: Vec<Arc<dyn Source>>,
+    unconfigured: Vec<Unconfigured>,
     shelves: Arc<find::Shelves>,
     embedder: Option<Arc<dyn search::Embedder>>,
 }
 
 impl Catalog {
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
-        Self { sources, shelves: Arc::default(), embedder: None }
+        Self { sources, unconfigured: Vec::new(), shelves: Arc::default(), embedder: None }
+    }
+
+    /// Says of a provider that it could be here, and is not.
+    #[must_use]
+    pub fn without(mut self, provider: Unconfigured) -> Self {
+        self.unconfigured.push(provider);
+        self
     }
 
     /// Search that also goes by meaning.
@@ -70,10 +99,22 @@ impl Catalog {
     }
 
     pub fn source(&self, provider: &str) -> Result<&Arc<dyn Source>, CatalogError> {
-        self.sources
-            .iter()
-            .find(|source| source.provider().key == provider)
-            .ok_or_else(|| CatalogError::UnknownProvider(provider.to_owned()))
+        let found = self.sources.iter().find(|source| source.provider().key == provider);
+        found.ok_or_else(|| match self.unconfigured.iter().find(|absent| absent.provider == provider) {
+            Some(Unconfigured { provider, setting }) => CatalogError::NotConfigured { provider, setting },
+            None => CatalogError::UnknownProvider(provider.to_owned()),
+        })
+    }
+
+    /// Makes sure that what is named is listed, if it exists. Whoever was given a name by a caller asks for this before looking it up.
+    pub async fn reach(&self, provider: &str, named: Reach<'_>) -> Result<(), CatalogError> {
+        self.source(provider)?.reach(named).await
+    }
+
+    /// The integration that a caller named.
+    pub async fn reach_integration(&self, project: ProjectId, provider: &str, key: &str) -> Result<Arc<Integration>, CatalogError> {
+        self.reach(provider, Reach::Integration(key)).await?;
+        self.integration(project, provider, key)
     }
 
     pub fn integration(&self, project: ProjectId, provider: &str, key: &str) -> Result<Arc<Integration>, CatalogError> {

@@ -1,7 +1,6 @@
 //! OAuth apps: the client id and secret that a project, or the whole deployment, registered at a provider.
 
 use catalog::Integration;
-use catalog::auth::OAuth2;
 use kernel::seal::Place;
 use kernel::{AppId, ProjectId, Timestamp};
 use serde_json::Value;
@@ -92,7 +91,7 @@ impl Connections {
             return Err(ConnectionError::Field("`client_id` is empty".to_owned()));
         }
         let project = owner.project().unwrap_or_else(|| ProjectId::from(Uuid::nil()));
-        self.catalog.integration(project, &new.provider, &new.integration)?;
+        self.catalog.reach_integration(project, &new.provider, &new.integration).await?;
         let mut tx = self.db.begin().await?;
         let sql = concat!("select ", columns!(), " from oauth_apps where owner = $1 and provider_key = $2 and integration_key = $3");
         let known =
@@ -136,12 +135,13 @@ impl Connections {
         if removed == 0 { Err(ConnectionError::NotFound) } else { Ok(()) }
     }
 
-    /// The app for a new connection: the project's own, else the deployment's. The deployment's secret never goes where a project says.
+    /// The app for a new connection: the project's own, else the deployment's where that may be `shared`: its secret never goes where a project
+    /// says.
     pub(crate) async fn app_for(
         &self,
         project: ProjectId,
         integration: &Integration,
-        oauth: &OAuth2,
+        shared: bool,
     ) -> Result<Option<App>, ConnectionError> {
         let sql = concat!(
             "select ",
@@ -149,7 +149,6 @@ impl Connections {
             " from oauth_apps where (owner = $1 or (owner = 'deployment' and $4)) and provider_key = $2 and integration_key = $3 \
              order by case when owner = $1 then 0 else 1 end limit 1"
         );
-        let shared = !oauth.trusts_the_connection();
         let row = self.db.optional(sql, args![project.to_string(), integration.provider, integration.key.as_str(), shared]).await?;
         Ok(row.as_ref().map(read).transpose()?)
     }

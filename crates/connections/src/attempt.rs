@@ -32,6 +32,16 @@ pub(crate) struct Secrets {
     pub(crate) verifier: Option<String>,
     pub(crate) app: Option<AppId>,
     pub(crate) fields: BTreeMap<String, String>,
+    /// The account at a provider that connects accounts itself.
+    #[serde(default)]
+    pub(crate) account: Option<String>,
+}
+
+impl Secrets {
+    /// Where the person comes back to: every credential that is not typed here comes in at the callback.
+    fn counter(&self) -> Counter {
+        if self.scheme == "oauth2" || self.account.is_some() { Counter::Callback } else { Counter::Form }
+    }
 }
 
 /// Where a ticket may be redeemed.
@@ -67,7 +77,11 @@ impl Connections {
         scopes: Option<&[String]>,
     ) -> Result<Started, ConnectionError> {
         let verifier = scheme.pkce.then(|| random_text(64));
-        let (ticket, stored) = self.ticket(target, "oauth2", verifier.clone(), Some(app.id), fields);
+        let fields_kept = fields.expose().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let secrets =
+            Secrets { scheme: "oauth2".to_owned(), verifier: verifier.clone(), app: Some(app.id), fields: fields_kept, account: None };
+        let (ticket, nonce) = self.ticket(target);
+        let stored = self.store_attempt(target, nonce, &secrets);
         let endpoint = fill_address(&scheme.authorize_url, fields).map_err(|error| ConnectionError::Field(error.to_string()))?;
         let scopes = scopes.or(app.scopes.as_deref()).unwrap_or(&scheme.scopes);
         let authorize = Authorize {
@@ -84,24 +98,22 @@ impl Connections {
 
     /// Starts a form where a person types the credential.
     pub(crate) fn start_form(&self, target: Target, scheme: &AuthScheme) -> Started {
-        let (ticket, stored) = self.ticket(target, scheme.name(), None, None, &Fields::default());
+        let (ticket, nonce) = self.ticket(target);
+        let secrets = Secrets { scheme: scheme.name().to_owned(), verifier: None, app: None, fields: BTreeMap::new(), account: None };
+        let stored = self.store_attempt(target, nonce, &secrets);
         Started { stored, redirect_url: format!("{}{HOSTED_PATH}/{ticket}", self.public_url) }
     }
 
-    fn ticket(
-        &self,
-        target: Target,
-        scheme: &str,
-        verifier: Option<String>,
-        app: Option<AppId>,
-        fields: &Fields,
-    ) -> (String, StoredAttempt) {
+    /// A ticket that leads back to the row, and the nonce in it.
+    pub(crate) fn ticket(&self, target: Target) -> (String, String) {
         let nonce = random_text(24);
-        let fields = fields.expose().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let secrets = json!(Secrets { scheme: scheme.to_owned(), verifier, app, fields }).to_string();
-        let sealed = self.sealer.seal(secrets.as_bytes(), store::place(target.id, "attempt_data"));
         let ticket = json!(Ticket { p: target.project, c: target.id, n: nonce.clone() }).to_string();
-        (self.signer.sign(ticket.as_bytes()), StoredAttempt { nonce, until: self.clock.now().plus(LIFETIME), sealed })
+        (self.signer.sign(ticket.as_bytes()), nonce)
+    }
+
+    pub(crate) fn store_attempt(&self, target: Target, nonce: String, secrets: &Secrets) -> StoredAttempt {
+        let sealed = self.sealer.seal(json!(secrets).to_string().as_bytes(), store::place(target.id, "attempt_data"));
+        StoredAttempt { nonce, until: self.clock.now().plus(LIFETIME), sealed, account: secrets.account.clone() }
     }
 
     /// The row and the secrets of a ticket that is ours, unused, in time and at the right counter.
@@ -112,7 +124,7 @@ impl Connections {
             store::open_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await?.ok_or(ConnectionError::BadAttempt)?;
         let plain = self.sealer.open(&sealed, store::place(ticket.c, "attempt_data"))?;
         let secrets: Secrets = serde_json::from_slice(&plain).map_err(|_| ConnectionError::BadAttempt)?;
-        if (secrets.scheme == "oauth2") != (counter == Counter::Callback) {
+        if secrets.counter() != counter {
             return Err(ConnectionError::BadAttempt);
         }
         let connection = store::by_id(&self.db, ticket.p, ticket.c).await?.ok_or(ConnectionError::BadAttempt)?;

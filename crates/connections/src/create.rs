@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::attempt::{Started, Target};
 use crate::grant::{Times, oauth_scheme};
 use crate::life::Refreshed;
-use crate::store;
 use crate::{Connection, ConnectionError, Connections};
+use crate::{hosted, store};
 
 const MAX_FIELD: usize = 16 << 10;
 
@@ -41,9 +41,15 @@ impl std::fmt::Debug for NewConnection {
 impl Connections {
     /// Makes a connection: valid at once where the credential is there or none is needed, else waiting for a person at `redirect_url`.
     pub async fn create(&self, scope: Scope, new: NewConnection) -> Result<Refreshed, ConnectionError> {
+        let this = self.clone();
+        // What is made at a provider has to find its row, also if the caller goes away.
+        self.undisturbed(async move { this.create_now(scope, new).await }).await
+    }
+
+    async fn create_now(&self, scope: Scope, new: NewConnection) -> Result<Refreshed, ConnectionError> {
         let slug: Slug = new.slug.parse()?;
         let project = scope.project;
-        let integration = self.catalog.integration(project, &new.provider, &new.integration)?;
+        let integration = self.catalog.reach_integration(project, &new.provider, &new.integration).await?;
         let taken =
             || ConnectionError::Taken { provider: new.provider.clone(), integration: new.integration.clone(), slug: slug.to_string() };
         if store::by_slug(&self.db, project, &new.provider, &new.integration, slug.as_str()).await?.is_some() {
@@ -73,6 +79,7 @@ impl Connections {
             asked: asked(scheme, &new.credentials),
             scopes: new.scopes.clone(),
             app: None,
+            remote: None,
             credentials: None,
             refresh_at: None,
             expires_at: None,
@@ -80,9 +87,13 @@ impl Connections {
         };
         let started = self.begin(&mut connection, &integration, scheme, new.credentials.clone(), new.scopes.as_deref()).await?;
         let inserted = store::insert(&self.db, &connection, started.as_ref().map(|started| &started.stored)).await;
-        match inserted {
-            Err(::store::StoreError::Conflict) => return Err(taken()),
-            other => other?,
+        if let Err(error) = inserted {
+            let account = started.and_then(|started| started.stored.account);
+            account.into_iter().for_each(|account| self.forget_later(&new.provider, account));
+            return Err(match error {
+                ::store::StoreError::Conflict => taken(),
+                other => other.into(),
+            });
         }
         Ok(Refreshed { connection, redirect_url: started.map(|started| started.redirect_url) })
     }
@@ -104,9 +115,19 @@ impl Connections {
             }
             AuthScheme::OAuth2(oauth) => {
                 let fields = check_fields(scheme, credentials)?;
-                let app = self.app_for(connection.project, integration, oauth).await?.ok_or_else(|| self.no_app(integration, oauth))?;
+                let app = self.app_for(connection.project, integration, !oauth.trusts_the_connection()).await?;
+                let app = app.ok_or_else(|| self.no_app(integration, oauth))?;
                 connection.app = Some(app.id);
                 self.start_oauth(target, oauth, &app, &fields, scopes).map(Some)
+            }
+            AuthScheme::Hosted(hosted) => {
+                if !credentials.is_empty() {
+                    let reason = format!("{} asks for the credential on its own page; leave `credentials` out", integration.name);
+                    return Err(ConnectionError::Field(reason));
+                }
+                let app = self.app_for_hosted(connection.project, integration, hosted).await?;
+                connection.app = app.as_ref().map(|app| app.id);
+                self.start_hosted(target, integration, hosted, app.as_ref(), scopes).await.map(Some)
             }
             _ if credentials.is_empty() => Ok(Some(self.start_form(target, scheme))),
             _ => {
@@ -142,9 +163,13 @@ impl Connections {
             });
             return found.ok_or_else(|| unknown(wanted));
         }
+        if self.hosts.contains_key(integration.provider) && !integration.is_no_auth() {
+            let has_app = self.app_for(project, integration, true).await?.is_some();
+            return hosted::preferred(integration, has_app).ok_or_else(|| unknown(""));
+        }
         let oauth = oauth_scheme(integration);
         if let Some((scheme, settings)) = oauth
-            && self.app_for(project, integration, settings).await?.is_some()
+            && self.app_for(project, integration, !settings.trusts_the_connection()).await?.is_some()
             && (new.credentials.is_empty() || fits(scheme, &new.credentials))
         {
             return Ok(scheme);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Field, Fields};
-use kernel::AppId;
+use kernel::{AppId, ConnectionId, ProjectId};
 
 use crate::attempt::{Counter, Secrets, Ticket};
 use crate::create::check_fields;
@@ -20,6 +20,18 @@ pub struct Finished {
     pub connection: Connection,
     pub integration_name: String,
     pub logo: Option<String>,
+    /// Whether another account was there before.
+    pub replaced: bool,
+}
+
+/// What a provider sends a person back with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Returned<'a> {
+    pub state: &'a str,
+    pub code: Option<&'a str>,
+    pub error: Option<&'a str>,
+    /// The account, where the provider connects accounts itself.
+    pub account: Option<&'a str>,
 }
 
 /// What the page asks for.
@@ -32,31 +44,53 @@ pub struct HostedForm {
 }
 
 /// A credential that was obtained, on its way into the row.
-struct Obtained<'a> {
-    integration: &'a Integration,
-    scheme: &'a AuthScheme,
-    app: Option<AppId>,
-    fields: Fields,
-    times: Times,
-    identity: Identity,
+pub(crate) struct Obtained<'a> {
+    pub(crate) integration: &'a Integration,
+    pub(crate) scheme: &'a AuthScheme,
+    pub(crate) app: Option<AppId>,
+    pub(crate) fields: Fields,
+    pub(crate) times: Times,
+    pub(crate) identity: Identity,
+    /// The account at a provider that connects accounts itself.
+    pub(crate) remote: Option<String>,
 }
 
 impl Connections {
-    /// Ends an OAuth2 authorization: the provider sent the person back.
-    pub async fn callback(&self, state: &str, code: Option<&str>, error: Option<&str>) -> Result<Finished, ConnectionError> {
-        let (ticket, secrets, connection) = self.redeem(state, Counter::Callback).await?;
+    /// Ends an authorization: the provider sent the person back.
+    pub async fn callback(&self, returned: Returned<'_>) -> Result<Finished, ConnectionError> {
+        let Returned { state, code, error, account } = returned;
+        let (ticket, mut secrets, connection) = self.redeem(state, Counter::Callback).await?;
+        let error = error.map(|error| error.chars().filter(|c| !c.is_control()).take(300).collect::<String>());
+        if let Some(own) = secrets.account.take() {
+            if account.is_some_and(|account| account != own) {
+                return Err(ConnectionError::BadAttempt);
+            }
+            let (project, id, this) = (ticket.p, ticket.c, self.clone());
+            let finished = self.undisturbed(async move { this.finish_hosted(ticket, secrets, own, connection, error).await }).await;
+            return self.noted(project, id, finished).await;
+        }
         if !store::take_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await? {
             return Err(ConnectionError::BadAttempt);
         }
         let (project, id) = (ticket.p, ticket.c);
         let finished = match (error, code.filter(|code| !code.is_empty())) {
-            (Some(error), _) => Err(ConnectionError::Denied(error.chars().filter(|c| !c.is_control()).take(300).collect())),
+            (Some(error), _) => Err(ConnectionError::Denied(error)),
             (None, None) => Err(ConnectionError::Denied("Missing authorization code. Please try again.".to_owned())),
             (None, Some(code)) => {
                 let (this, code) = (self.clone(), code.to_owned());
                 self.undisturbed(async move { this.exchange(&ticket, &connection, secrets, &code).await }).await
             }
         };
+        self.noted(project, id, finished).await
+    }
+
+    /// Keeps why an attempt failed.
+    async fn noted(
+        &self,
+        project: ProjectId,
+        id: ConnectionId,
+        finished: Result<Finished, ConnectionError>,
+    ) -> Result<Finished, ConnectionError> {
         if let Err(error) = &finished
             && error.is_for_people()
         {
@@ -85,7 +119,12 @@ impl Connections {
         let tokens = request.send(&self.egress).await.map_err(|error| token_error(&integration, error))?;
         let times = self.keep(&mut fields, tokens, false);
         let identity = self.identity_of_grant(&integration, scheme, &fields).await?;
-        self.settle(ticket, connection, Obtained { integration: &integration, scheme, app: Some(app.id), fields, times, identity }).await
+        self.settle(
+            ticket,
+            connection,
+            Obtained { integration: &integration, scheme, app: Some(app.id), fields, times, identity, remote: None },
+        )
+        .await
     }
 
     /// A grant is proof in itself, so only an outright refusal stops it.
@@ -128,22 +167,28 @@ impl Connections {
         if !store::take_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await? {
             return Err(ConnectionError::BadAttempt);
         }
-        self.settle(&ticket, &connection, Obtained { integration: &integration, scheme, app: None, fields, times, identity }).await
+        self.settle(&ticket, &connection, Obtained { integration: &integration, scheme, app: None, fields, times, identity, remote: None })
+            .await
     }
 
     /// Makes the connection valid, unless it was revoked, deleted or started anew meanwhile.
-    async fn settle(&self, ticket: &Ticket, connection: &Connection, obtained: Obtained<'_>) -> Result<Finished, ConnectionError> {
-        let Obtained { integration, scheme, app, mut fields, times, identity } = obtained;
+    pub(crate) async fn settle(
+        &self,
+        ticket: &Ticket,
+        connection: &Connection,
+        obtained: Obtained<'_>,
+    ) -> Result<Finished, ConnectionError> {
+        let Obtained { integration, scheme, app, mut fields, times, identity, remote } = obtained;
         let account = identity.account();
         identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
         let sealed = store::seal_fields(&self.sealer, connection.id, &fields);
-        let grant = Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at };
+        let grant = Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at, remote };
         let now = self.clock.now();
         if !store::set_grant(&self.db, connection, &ticket.n, scheme.name(), app, &grant, account.as_ref(), now).await? {
             return Err(ConnectionError::BadAttempt);
         }
         self.db.flush().await?;
         let connection = store::by_id(&self.db, connection.project, connection.id).await?.ok_or(ConnectionError::BadAttempt)?;
-        Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone() })
+        Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone(), replaced: false })
     }
 }

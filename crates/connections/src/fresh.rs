@@ -170,7 +170,8 @@ impl Connections {
                 let renewable = matches!(usable.scheme.as_deref(), Some(AuthScheme::ClientCredentials(_)));
                 let times = self.keep(&mut fields, tokens, renewable);
                 let sealed = store::seal_fields(&self.sealer, connection.id, &fields);
-                self.keep_tokens(connection, &Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at }).await?;
+                self.keep_tokens(connection, &Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at, remote: None })
+                    .await?;
                 let current = self.get(connection.project, connection.id).await?;
                 current.require_usable()?;
                 Ok(Ok(current))

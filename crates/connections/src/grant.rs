@@ -42,7 +42,7 @@ impl Connections {
     /// The integration that a connection is for.
     pub(crate) async fn integration_of(&self, connection: &Connection) -> Result<Arc<Integration>, ConnectionError> {
         self.catalog.ready(connection.project).await?;
-        Ok(self.catalog.integration(connection.project, &connection.provider, &connection.integration)?)
+        Ok(self.catalog.reach_integration(connection.project, &connection.provider, &connection.integration).await?)
     }
 
     /// Gets the first token where the scheme needs one.

@@ -8,6 +8,7 @@ mod error;
 mod finish;
 mod fresh;
 mod grant;
+mod hosted;
 mod life;
 mod model;
 mod oauth;
@@ -29,11 +30,12 @@ use tokio_util::task::TaskTracker;
 pub use apps::{App, NewApp, Owner};
 pub use create::NewConnection;
 pub use error::ConnectionError;
-pub use finish::{Finished, HostedForm};
+pub use finish::{Finished, HostedForm, Returned};
 pub use fresh::Usable;
+pub use hosted::{ACCOUNT, Tidied};
 pub use life::{Refreshed, Usage};
 pub use model::Connection;
-pub use port::{Connector, Consumer, Identity, Probe, ProbeError};
+pub use port::{Begun, Connector, Consumer, Host, HostError, Identity, OwnApp, Probe, ProbeError, RemoteAccount, Standing, Start};
 pub use reseal::reseal;
 
 /// The path under the public address to which providers send people back.
@@ -56,6 +58,8 @@ pub struct Parts {
     pub egress: Egress,
     /// By provider.
     pub connectors: HashMap<&'static str, Arc<dyn Connector>>,
+    /// Providers that connect accounts themselves.
+    pub hosts: HashMap<&'static str, Arc<dyn Host>>,
     pub public_url: String,
 }
 

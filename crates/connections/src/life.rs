@@ -65,6 +65,10 @@ impl Connections {
         let integration = self.integration_of(&connection).await?;
         let scheme = connection.scheme(&integration).or(integration.auth.first());
         let scheme = scheme.ok_or(ConnectionError::NotFound)?;
+        if let AuthScheme::Hosted(hosted) = &**scheme {
+            let (this, hosted, integration) = (self.clone(), hosted.clone(), integration.clone());
+            return self.undisturbed(async move { this.refresh_hosted(connection, &integration, &hosted, force).await }).await;
+        }
         if !force
             && connection.is_usable()
             && let Some(connection) = self.refresh_quietly(&connection, &integration, scheme).await?
@@ -76,7 +80,7 @@ impl Connections {
             AuthScheme::OAuth2(oauth) => {
                 let app = match self.app_used(scope.project, connection.app).await? {
                     Some(app) => Some(app),
-                    None => self.app_for(scope.project, &integration, oauth).await?,
+                    None => self.app_for(scope.project, &integration, !oauth.trusts_the_connection()).await?,
                 };
                 let app = app.ok_or_else(|| self.no_app(&integration, oauth))?;
                 let fields = check_fields(scheme, connection.asked.clone())?;
@@ -114,12 +118,18 @@ impl Connections {
 
     /// Makes a connection unusable and forgets its credential. Local and repeatable.
     pub async fn revoke(&self, scope: Scope, id: ConnectionId) -> Result<Connection, ConnectionError> {
-        store::revoke(&self.db, scope.project, id, scope.author(), self.clock.now()).await?.ok_or(ConnectionError::NotFound)
+        let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
+        let revoked = store::revoke(&self.db, scope.project, id, scope.author(), self.clock.now()).await?;
+        let revoked = revoked.ok_or(ConnectionError::NotFound)?;
+        given_up.into_iter().for_each(|account| self.forget_later(&revoked.provider, account));
+        Ok(revoked)
     }
 
     /// Deletes a connection, and tells the provider if it listens.
     pub async fn delete(&self, scope: Scope, id: ConnectionId) -> Result<(), ConnectionError> {
+        let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
         let connection = store::delete(&self.db, scope.project, id).await?.ok_or(ConnectionError::NotFound)?;
+        given_up.into_iter().chain(connection.remote.clone()).for_each(|account| self.forget_later(&connection.provider, account));
         let this = self.clone();
         self.0.tasks.spawn(async move { this.tell_provider(&connection).await });
         Ok(())

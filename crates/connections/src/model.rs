@@ -35,6 +35,8 @@ pub struct Connection {
     /// OAuth scopes that were asked for in place of the usual ones.
     pub(crate) scopes: Option<Vec<String>>,
     pub(crate) app: Option<AppId>,
+    /// The account at a provider that connects accounts itself.
+    pub(crate) remote: Option<String>,
     pub(crate) credentials: Option<Vec<u8>>,
     pub(crate) refresh_at: Option<Timestamp>,
     pub(crate) expires_at: Option<Timestamp>,

@@ -14,7 +14,7 @@ const TABLE: &str = "gateway_connections";
 macro_rules! columns {
     () => {
         "project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, asked, account, \
-         reason, app_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
+         reason, app_id, remote_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
     };
 }
 
@@ -37,6 +37,7 @@ fn read(row: &Row) -> Result<Connection, StoreError> {
         account: row.get("account")?,
         reason: row.get("reason")?,
         app: row.get("app_id")?,
+        remote: row.get("remote_id")?,
         credentials: row.get("credentials")?,
         refresh_at: row.get("refresh_at")?,
         expires_at: row.get("expires_at")?,
@@ -87,8 +88,8 @@ pub(crate) async fn query(
 pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&StoredAttempt>) -> Result<(), StoreError> {
     let sql = "insert into gateway_connections (project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, \
                is_valid, auth_scheme, account, app_id, credentials, refresh_at, expires_at, generation, attempt, attempt_until, attempt_data, \
-               created_at, updated_at, created_by_id, scopes, asked) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)";
+               created_at, updated_at, created_by_id, scopes, asked, attempt_remote_id) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)";
     db.execute(
         sql,
         args![
@@ -117,7 +118,8 @@ pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&St
             connection.updated_at,
             connection.created_by,
             connection.scopes.as_ref().map(|scopes| Value::from(scopes.clone())).as_ref(),
-            &json!(connection.asked)
+            &json!(connection.asked),
+            attempt.and_then(|attempt| attempt.account.as_deref())
         ],
     )
     .await?;
@@ -130,13 +132,18 @@ pub(crate) struct StoredAttempt {
     pub(crate) nonce: String,
     pub(crate) until: Timestamp,
     pub(crate) sealed: Vec<u8>,
+    /// The account at a provider that connects accounts itself.
+    pub(crate) account: Option<String>,
 }
 
 /// Puts a new attempt in place of an older one, and of the reason why that one failed; the credential stays as it is.
 pub(crate) async fn set_attempt(db: &Db, project: ProjectId, id: ConnectionId, attempt: &StoredAttempt) -> Result<bool, StoreError> {
-    let sql = "update gateway_connections set attempt = $3, attempt_until = $4, attempt_data = $5, \
+    let sql = "update gateway_connections set attempt = $3, attempt_until = $4, attempt_data = $5, attempt_remote_id = $6, \
                reason = case when is_valid then reason else null end where project_id = $1 and id = $2";
-    Ok(db.execute(sql, args![project, id, attempt.nonce.as_str(), attempt.until, attempt.sealed.clone()]).await? == 1)
+    Ok(db
+        .execute(sql, args![project, id, attempt.nonce.as_str(), attempt.until, attempt.sealed.clone(), attempt.account.as_deref()])
+        .await?
+        == 1)
 }
 
 /// The sealed part of an attempt that is still open.
@@ -166,6 +173,8 @@ pub(crate) struct Grant {
     pub(crate) sealed: Vec<u8>,
     pub(crate) refresh_at: Option<Timestamp>,
     pub(crate) expires_at: Option<Timestamp>,
+    /// The account at a provider that connects accounts itself.
+    pub(crate) remote: Option<String>,
 }
 
 /// Replaces the credential and makes the connection valid, if the attempt that brought it is still the latest.
@@ -182,7 +191,8 @@ pub(crate) async fn set_grant(
 ) -> Result<bool, StoreError> {
     let sql = "update gateway_connections set is_active = true, is_valid = true, reason = null, auth_scheme = $4, app_id = $5, credentials = $6, \
                refresh_at = $7, expires_at = $8, account = coalesce($9, account), generation = generation + 1, lease = null, lease_until = null, \
-               attempt = null, attempt_until = null, updated_at = $10 where project_id = $1 and id = $2 and attempt = $3";
+               attempt = null, attempt_until = null, attempt_remote_id = null, remote_id = $11, updated_at = $10 \
+               where project_id = $1 and id = $2 and attempt = $3";
     let args = args![
         connection.project,
         connection.id,
@@ -193,7 +203,8 @@ pub(crate) async fn set_grant(
         grant.refresh_at,
         grant.expires_at,
         account,
-        now
+        now,
+        grant.remote.as_deref()
     ];
     Ok(db.execute(sql, args).await? == 1)
 }
@@ -234,7 +245,7 @@ pub(crate) async fn invalidate(db: &Db, connection: &Connection, reason: &str, n
     Ok(())
 }
 
-/// Revokes: not valid, no credential, no open attempt.
+/// Revokes: not valid, no credential, no open attempt. The name of an account that its provider keeps stays, to remove it by.
 pub(crate) async fn revoke(
     db: &Db,
     project: ProjectId,
@@ -244,7 +255,7 @@ pub(crate) async fn revoke(
 ) -> Result<Option<Connection>, StoreError> {
     let sql = concat!(
         "update gateway_connections set is_valid = false, reason = 'revoked', credentials = null, refresh_at = null, expires_at = null, \
-         attempt = null, attempt_until = null, attempt_data = null, lease = null, lease_until = null, generation = generation + 1, \
+         attempt = null, attempt_until = null, attempt_data = null, attempt_remote_id = null, lease = null, lease_until = null, generation = generation + 1, \
          updated_at = $3, updated_by_id = $4 where project_id = $1 and id = $2 returning ",
         columns!()
     );
@@ -264,6 +275,29 @@ pub(crate) async fn note_failure(db: &Db, project: ProjectId, id: ConnectionId, 
     let sql = "update gateway_connections set reason = $3 where project_id = $1 and id = $2 and not is_valid";
     db.execute(sql, args![project, id, reason]).await?;
     Ok(())
+}
+
+/// The accounts at a provider that connects accounts itself: the one in use, and the one of an open attempt.
+pub(crate) async fn remotes(db: &Db, project: ProjectId, provider: &str) -> Result<Vec<(Connection, Option<String>)>, StoreError> {
+    let sql = concat!("select attempt_remote_id, ", columns!(), " from gateway_connections where project_id = $1 and provider_key = $2");
+    db.all(sql, args![project, provider]).await?.iter().map(|row| Ok((read(row)?, row.get("attempt_remote_id")?))).collect()
+}
+
+/// The account of an open attempt of one row.
+pub(crate) async fn attempt_remote(db: &Db, project: ProjectId, id: ConnectionId) -> Result<Option<String>, StoreError> {
+    let row =
+        db.optional("select attempt_remote_id from gateway_connections where project_id = $1 and id = $2", args![project, id]).await?;
+    row.map_or(Ok(None), |row| row.get("attempt_remote_id"))
+}
+
+/// Marks whichever connection uses an account as not valid. The provider names the account and nothing else; the row names the project.
+pub(crate) async fn lose(db: &Db, provider: &str, account: &str, reason: &str, now: Timestamp) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!(
+        "update gateway_connections set is_valid = false, reason = $3, generation = generation + 1, lease = null, lease_until = null, \
+         updated_at = $4 where provider_key = $1 and remote_id = $2 and is_valid returning ",
+        columns!()
+    );
+    db.returning(sql, args![provider, account, reason, now]).await?.as_ref().map(read).transpose()
 }
 
 pub(crate) async fn delete(db: &Db, project: ProjectId, id: ConnectionId) -> Result<Option<Connection>, StoreError> {

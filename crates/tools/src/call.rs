@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use catalog::{Action, Integration};
+use catalog::{Action, CatalogError, Integration, Reach};
 use connections::{Connection, Usable};
 use egress::EgressError;
 use kernel::call_ref::CallRefError;
@@ -278,11 +278,18 @@ impl Tools {
     async fn target(&self, scope: Scope, provider: &str, integration: &str, action: &str, slug: &str) -> Result<Target, CallError> {
         self.catalog.ready(scope.project).await.map_err(|error| CallError::Connection(error.into()))?;
         // Before the connection: a credential that is read now was not yet revoked when this integration took the place of another.
-        let found = self.catalog.integration(scope.project, provider, integration);
+        let reached = self.catalog.reach(provider, Reach::Action(integration, action)).await;
+        if let Err(error @ CatalogError::NotConfigured { .. }) = reached {
+            return Err(CallError::Connection(error.into()));
+        }
+        let found = reached.and_then(|()| self.catalog.integration(scope.project, provider, integration));
         let connection = self.connections.find(scope.project, provider, integration, slug).await?;
         let connection = connection.ok_or_else(|| CallError::ConnectionNotFound(format!("{provider}/{integration}/{slug}")))?;
         let missing = || CallError::ActionNotFound(format!("{provider}/{integration}/{action}"));
-        let integration = found.map_err(|_| missing())?;
+        let integration = found.map_err(|error| match error {
+            error @ (CatalogError::Upstream(_) | CatalogError::UpstreamServer(_)) => CallError::Connection(error.into()),
+            _ => missing(),
+        })?;
         let action = integration.action(action).cloned().ok_or_else(missing)?;
         Ok(Target { integration, action, connection })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use catalog::{CatalogError, Reach};
 use connections::Connection;
 use kernel::Scope;
 use serde_json::Value;
@@ -87,6 +88,12 @@ impl Tools {
             return Ok(Resolved::default());
         }
         tools.iter().try_for_each(|tool| check_segments(tool).map(|_| ()))?;
+        for GatewayTool { provider, integration, action, .. } in tools.iter().copied() {
+            self.catalog.reach(provider, Reach::Action(integration, action)).await.map_err(|error| match error {
+                CatalogError::UnknownProvider(provider) => ResolveError::Provider(provider),
+                other => CallError::Connection(other.into()).into(),
+            })?;
+        }
         let connections = self.connections.query(scope.project, None, None).await.map_err(CallError::from)?;
         let connections: HashMap<(&str, &str, &str), &Connection> = connections
             .iter()
@@ -103,7 +110,6 @@ impl Tools {
         connections: &HashMap<(&str, &str, &str), &Connection>,
     ) -> Result<ResolvedTool, ResolveError> {
         let GatewayTool { provider, integration, action, connection, .. } = tool;
-        self.catalog.source(provider).map_err(|_| ResolveError::Provider(provider.clone()))?;
         let row = connections.get(&(provider.as_str(), integration.as_str(), connection.as_str()));
         let row = row.ok_or_else(|| CallError::ConnectionNotFound(format!("{provider}/{integration}/{connection}")))?;
         row.require_usable().map_err(CallError::from)?;

@@ -93,6 +93,7 @@ impl Yard {
                 (openapi::KEY, openapi.clone() as Arc<dyn Connector>),
                 (mcp::KEY, mcp.clone() as Arc<dyn Connector>),
             ]),
+            hosts: HashMap::new(),
             public_url: config.public_url.clone(),
         });
         let imports = Imports::new(imports::Parts {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use catalog::{Event, Integration};
+use catalog::{CatalogError, Event, Integration};
 use connections::{Connection, ConnectionError};
 use kernel::seal::{Place, Sealer};
 use kernel::{ProjectId, SubscriptionId};
@@ -51,7 +51,13 @@ impl Triggers {
         let source = self.sources.get(connection.provider.as_str()).cloned();
         let source = source.ok_or_else(|| TriggerError::Invalid(format!("provider `{}` has no events", connection.provider)))?;
         self.catalog.ready(project).await.map_err(ConnectionError::from)?;
-        let integration = self.catalog.integration(project, &connection.provider, &connection.integration).map_err(|_| unknown())?;
+        let integration = self.catalog.reach_integration(project, &connection.provider, &connection.integration).await;
+        let integration = integration.map_err(|error| match error {
+            error @ (CatalogError::NotConfigured { .. } | CatalogError::Upstream(_) | CatalogError::UpstreamServer(_)) => {
+                ConnectionError::from(error).into()
+            }
+            _ => unknown(),
+        })?;
         let event = integration.event(event_key).cloned().ok_or_else(unknown)?;
         let way = source.way(&integration.key, event_key).ok_or_else(unknown)?;
         Ok(Watched { source, integration, event, connection, config, way })

@@ -115,6 +115,9 @@ impl From<catalog::CatalogError> for ApiError {
         let text = error.to_string();
         match error {
             E::UnknownProvider(_) | E::UnknownIntegration(_) | E::UnknownAction(_) | E::UnknownEvent(_) => Self::not_found(text),
+            E::NotConfigured { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            E::Upstream(_) => Self::new(StatusCode::FAILED_DEPENDENCY, text),
+            E::UpstreamServer(_) => Self::new(StatusCode::BAD_GATEWAY, text),
             E::BadCursor | E::BadLimit => Self::unprocessable(text),
             E::NotRead(_) => Self::internal(&text),
         }

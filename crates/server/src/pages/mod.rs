@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::{Html, IntoResponse, Response};
-use connections::{ConnectionError, Finished, HostedForm};
+use connections::{ConnectionError, Finished, HostedForm, Returned};
 use http::StatusCode;
 use serde_json::json;
 use utoipa::IntoParams;
@@ -23,6 +23,8 @@ pub struct CallbackQuery {
     pub error_description: Option<String>,
     pub error_message: Option<String>,
     pub status: Option<String>,
+    /// The account that a provider connected itself; it must be the one that was begun.
+    pub connected_account_id: Option<String>,
 }
 
 impl std::fmt::Debug for CallbackQuery {
@@ -42,6 +44,7 @@ impl CallbackQuery {
             error_description: first("error_description"),
             error_message: first("error_message"),
             status: first("status"),
+            connected_account_id: first("connected_account_id"),
         }
     }
 }
@@ -91,10 +94,27 @@ pub(crate) async fn callback(State(app): State<App>, uri: http::Uri) -> Response
             refused.as_deref().unwrap_or("Connection could not be activated. Please try again."),
         );
     };
-    match app.connections.callback(state, query.code.as_deref(), refused.as_deref()).await {
-        Ok(finished) => success(&app, &finished),
+    let returned =
+        Returned { state, code: query.code.as_deref(), error: refused.as_deref(), account: query.connected_account_id.as_deref() };
+    match app.connections.callback(returned).await {
+        Ok(finished) => {
+            if finished.replaced {
+                replaced(&app, &finished).await;
+            }
+            success(&app, &finished)
+        }
         Err(ConnectionError::BadAttempt) => failure(&app, StatusCode::BAD_REQUEST, "Connection could not be activated. Please try again."),
         Err(error) => failed(&app, error),
+    }
+}
+
+/// Tells everyone who uses the connection that another account is behind it now.
+async fn replaced(app: &App, finished: &Finished) {
+    let connection = &finished.connection;
+    for consumer in &app.consumers {
+        if let Err(error) = consumer.replaced(connection.project, connection.id).await {
+            tracing::error!(connection = %connection.id, %error, "what uses the connection could not be told of its new account");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use catalog::{CatalogError, PageQuery};
+use catalog::{CatalogError, PageQuery, Reach};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -89,6 +89,7 @@ pub(crate) async fn integrations(
     PathOf(provider): PathOf<String>,
     QueryOf(list): QueryOf<ListIntegrations>,
 ) -> ApiResult<Json<IntegrationsAnswer>> {
+    app.catalog.reach(&provider, Reach::List).await?;
     Ok(Json(app.catalog.integrations(scope.project, &provider, &list.into())?.into()))
 }
 
@@ -100,6 +101,7 @@ pub(crate) async fn categories(
     State(app): State<App>,
     PathOf(provider): PathOf<String>,
 ) -> ApiResult<Json<CategoriesAnswer>> {
+    app.catalog.reach(&provider, Reach::List).await?;
     let found = app.catalog.categories(scope.project, &provider)?;
     let categories: Vec<_> = found.into_iter().map(|category| CategoryBody { id: category.id, name: category.name }).collect();
     Ok(Json(CategoriesAnswer { count: categories.len(), categories }))
@@ -114,7 +116,7 @@ pub(crate) async fn integration(
     State(app): State<App>,
     PathOf((provider, key)): PathOf<(String, String)>,
 ) -> ApiResult<Json<IntegrationAnswer>> {
-    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let integration = app.catalog.reach_integration(scope.project, &provider, &key).await?;
     Ok(Json(IntegrationAnswer { count: 1, integration: IntegrationBody::full(&integration) }))
 }
 
@@ -137,7 +139,7 @@ pub(crate) async fn actions(
         limit: list.limit,
         cursor: list.cursor,
     };
-    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let integration = app.catalog.reach_integration(scope.project, &provider, &key).await?;
     let page = app.catalog.actions(scope.project, &provider, &key, &query)?;
     let actions: Vec<_> = page.items.iter().map(|action| ActionBody::new(action, &integration.categories, full)).collect();
     Ok(Json(ActionsAnswer { count: actions.len(), total: page.total, cursor: page.cursor, actions }))
@@ -152,6 +154,7 @@ pub(crate) async fn action(
     State(app): State<App>,
     PathOf((provider, key, action)): PathOf<(String, String, String)>,
 ) -> ApiResult<Json<ActionAnswer>> {
+    app.catalog.reach(&provider, Reach::Action(&key, &action)).await?;
     let integration = app.catalog.integration(scope.project, &provider, &key)?;
     let found = integration.action(&action).ok_or(CatalogError::UnknownAction(action))?;
     Ok(Json(ActionAnswer { count: 1, action: ActionBody::new(found, &integration.categories, true) }))

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use catalog::{CatalogError, PageQuery};
+use catalog::{CatalogError, PageQuery, Reach};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -69,6 +69,7 @@ pub(crate) async fn integrations(
     PathOf(provider): PathOf<String>,
     QueryOf(list): QueryOf<ListIntegrations>,
 ) -> ApiResult<Json<IntegrationsAnswer>> {
+    app.catalog.reach(&provider, Reach::List).await?;
     Ok(Json(app.catalog.integrations(scope.project, &provider, &list.into())?.into()))
 }
 
@@ -81,7 +82,7 @@ pub(crate) async fn integration(
     State(app): State<App>,
     PathOf((provider, key)): PathOf<(String, String)>,
 ) -> ApiResult<Json<IntegrationAnswer>> {
-    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let integration = app.catalog.reach_integration(scope.project, &provider, &key).await?;
     Ok(Json(IntegrationAnswer { count: 1, integration: IntegrationBody::full(&integration) }))
 }
 
@@ -96,7 +97,7 @@ pub(crate) async fn events(
     QueryOf(list): QueryOf<ListEvents>,
 ) -> ApiResult<Json<EventsAnswer>> {
     let query = PageQuery { search: list.query, limit: list.limit, cursor: list.cursor, ..PageQuery::default() };
-    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let integration = app.catalog.reach_integration(scope.project, &provider, &key).await?;
     let page = app.catalog.events(scope.project, &provider, &key, &query)?;
     let events: Vec<_> = page.items.iter().map(|event| EventBody::new(event, &integration, false)).collect();
     Ok(Json(EventsAnswer { count: events.len(), total: page.total, cursor: page.cursor, events }))
@@ -111,7 +112,7 @@ pub(crate) async fn event(
     State(app): State<App>,
     PathOf((provider, key, event)): PathOf<(String, String, String)>,
 ) -> ApiResult<Json<EventAnswer>> {
-    let integration = app.catalog.integration(scope.project, &provider, &key)?;
+    let integration = app.catalog.reach_integration(scope.project, &provider, &key).await?;
     let found = integration.event(&event).ok_or(CatalogError::UnknownEvent(event))?;
     Ok(Json(EventAnswer { count: 1, event: EventBody::new(found, &integration, true) }))
 }

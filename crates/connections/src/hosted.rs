@@ -1,0 +1,270 @@
+//! Accounts that a provider connects on pages of its own and keeps. What is sealed here is its name for the account.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::Integration;
+use catalog::auth::{AuthScheme, Fields, Hosted};
+use kernel::ProjectId;
+
+use crate::apps::App;
+use crate::attempt::{Secrets, Started, Target, Ticket};
+use crate::finish::{Finished, Obtained};
+use crate::grant::{Times, find_scheme};
+use crate::life::Refreshed;
+use crate::port::{Host, HostError, Identity, OwnApp, Standing, Start};
+use crate::{Connection, ConnectionError, Connections, store};
+
+/// The field that holds the provider's name for the account.
+pub const ACCOUNT: &str = "account";
+/// How often a provider that sent the person back too early is asked again, and how long after.
+const LOOKS: u32 = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+/// An account younger than this may belong to a request that is still under way.
+const YOUNG: Duration = Duration::from_mins(15);
+
+/// What bringing both sides together came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tidied {
+    /// Accounts that nobody here knew.
+    pub removed: usize,
+    /// Connections whose accounts do not work any more.
+    pub invalidated: usize,
+}
+
+impl Connections {
+    /// Starts to connect an account at a provider that does so itself.
+    pub(crate) async fn start_hosted(
+        &self,
+        target: Target,
+        integration: &Integration,
+        scheme: &Hosted,
+        app: Option<&App>,
+        scopes: Option<&[String]>,
+    ) -> Result<Started, ConnectionError> {
+        if app.is_none() && !scheme.is_managed {
+            return Err(no_managed(integration));
+        }
+        let secret = app.map(|app| self.app_secret(app)).transpose()?;
+        let own = app.zip(secret.as_deref()).map(|(app, secret)| OwnApp { client_id: &app.client_id, client_secret: secret });
+        let (ticket, nonce) = self.ticket(target);
+        let mut callback: url::Url = self.callback_url().parse().map_err(|_| ConnectionError::Field("the public address".to_owned()))?;
+        callback.query_pairs_mut().append_pair("state", &ticket);
+        let start = Start {
+            project: target.project,
+            mark: &nonce,
+            integration,
+            scheme,
+            app: own,
+            scopes: scopes.or_else(|| app?.scopes.as_deref()),
+            callback_url: callback.as_str(),
+        };
+        let begun = self.host(integration)?.begin(start).await.map_err(|error| explained(integration, error))?;
+        let secrets = Secrets {
+            scheme: if scheme.is_oauth { "oauth2" } else { "api_key" }.to_owned(),
+            verifier: None,
+            app: app.map(|app| app.id),
+            fields: BTreeMap::new(),
+            account: Some(begun.account),
+        };
+        Ok(Started { stored: self.store_attempt(target, nonce, &secrets), redirect_url: begun.redirect_url })
+    }
+
+    /// The OAuth app to connect with: none where the provider's own will do.
+    pub(crate) async fn app_for_hosted(
+        &self,
+        project: ProjectId,
+        integration: &Integration,
+        scheme: &Hosted,
+    ) -> Result<Option<App>, ConnectionError> {
+        if scheme.is_oauth { self.app_for(project, integration, true).await } else { Ok(None) }
+    }
+
+    /// Ends an attempt: the provider sent the person back, and is asked how the account stands. Only what it answers counts.
+    pub(crate) async fn finish_hosted(
+        &self,
+        ticket: Ticket,
+        secrets: Secrets,
+        account: String,
+        connection: Connection,
+        denied: Option<String>,
+    ) -> Result<Finished, ConnectionError> {
+        let integration = self.integration_of(&connection).await?;
+        let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?.clone();
+        let host = self.host(&integration)?;
+        let denied = match denied {
+            Some(reason) => Some(reason),
+            None => match look(&*host, &account).await.map_err(|error| explained(&integration, error))? {
+                Standing::Works => None,
+                Standing::Waits => {
+                    return Err(ConnectionError::Denied("The account is not connected yet. Please finish, then come back.".to_owned()));
+                }
+                Standing::Broken(reason) => Some(reason),
+            },
+        };
+        if !store::take_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await? {
+            return Err(ConnectionError::BadAttempt);
+        }
+        if let Some(reason) = denied {
+            self.forget_later(&connection.provider, account);
+            return Err(ConnectionError::Denied(reason));
+        }
+        let replaced = connection.remote.clone().filter(|old| *old != account);
+        let obtained = Obtained {
+            integration: &integration,
+            scheme: &scheme,
+            app: secrets.app,
+            fields: Fields::from_iter([(ACCOUNT, account.clone())]),
+            times: Times::default(),
+            identity: Identity::default(),
+            remote: Some(account.clone()),
+        };
+        match self.settle(&ticket, &connection, obtained).await {
+            Ok(mut finished) => {
+                finished.replaced = replaced.is_some();
+                if let Some(old) = replaced {
+                    self.forget_later(&connection.provider, old);
+                }
+                Ok(finished)
+            }
+            Err(error) => {
+                self.forget_later(&connection.provider, account);
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks whether the account still works; asks a person if it does not, or in any case with `force`.
+    pub(crate) async fn refresh_hosted(
+        &self,
+        connection: Connection,
+        integration: &Integration,
+        scheme: &Hosted,
+        force: bool,
+    ) -> Result<Refreshed, ConnectionError> {
+        let target = Target { project: connection.project, id: connection.id };
+        if !force
+            && connection.is_usable()
+            && let Some(account) = &connection.remote
+        {
+            match self.host(integration)?.standing(account).await.map_err(|error| explained(integration, error))? {
+                Standing::Works => return Ok(Refreshed { connection, redirect_url: None }),
+                Standing::Waits => {}
+                Standing::Broken(reason) => store::invalidate(&self.db, &connection, &reason, self.clock.now()).await?,
+            }
+        }
+        let app = match self.app_used(target.project, connection.app).await? {
+            Some(app) => Some(app),
+            None => self.app_for_hosted(target.project, integration, scheme).await?,
+        };
+        let given_up = store::attempt_remote(&self.db, target.project, target.id).await?;
+        let started = self.start_hosted(target, integration, scheme, app.as_ref(), connection.scopes.as_deref()).await?;
+        if !store::set_attempt(&self.db, target.project, target.id, &started.stored).await? {
+            started.stored.account.into_iter().for_each(|account| self.forget_later(&connection.provider, account));
+            return Err(ConnectionError::NotFound);
+        }
+        given_up.into_iter().for_each(|account| self.forget_later(&connection.provider, account));
+        Ok(Refreshed { connection: self.get(target.project, target.id).await?, redirect_url: Some(started.redirect_url) })
+    }
+
+    /// The provider says that an account does not work any more; whose it was, if it was one of ours.
+    pub async fn lost(&self, provider: &str, account: &str, reason: &str) -> Result<Option<Connection>, ConnectionError> {
+        Ok(store::lose(&self.db, provider, account, reason, self.clock.now()).await?)
+    }
+
+    /// Brings a project's connections and its accounts at the provider together: what nobody here knows is removed there, what does not work
+    /// there is not valid here.
+    pub async fn tidy(&self, provider: &str, project: ProjectId) -> Result<Tidied, ConnectionError> {
+        let Some(host) = self.hosts.get(provider) else { return Ok(Tidied::default()) };
+        // What is listed first may be gone by the time that the rows are read, but not the other way round.
+        let listed = host.accounts(project).await.map_err(|error| named(provider, error))?;
+        let rows = store::remotes(&self.db, project, provider).await?;
+        let mut tidied = Tidied::default();
+        let young = self.clock.now().minus(YOUNG);
+        for account in &listed {
+            let is_known = rows.iter().any(|(row, waiting)| [row.remote.as_ref(), waiting.as_ref()].contains(&Some(&account.id)));
+            if is_known || account.created_at.is_none_or(|created| created > young) {
+                continue;
+            }
+            match host.forget(&account.id).await {
+                Ok(()) => tidied.removed += 1,
+                Err(error) => tracing::info!(provider, ?error, "an account that nobody uses could not be removed"),
+            }
+        }
+        for (row, _) in rows.iter().filter(|(row, _)| row.is_usable()) {
+            let Some(account) = &row.remote else { continue };
+            let reason = match listed.iter().find(|listed| listed.id == *account).map(|listed| &listed.standing) {
+                Some(Standing::Works | Standing::Waits) => continue,
+                Some(Standing::Broken(reason)) => reason.clone(),
+                // One that was connected while the list was read is not in it.
+                None => match host.standing(account).await.map_err(|error| named(provider, error))? {
+                    Standing::Broken(reason) => reason,
+                    Standing::Works | Standing::Waits => continue,
+                },
+            };
+            store::invalidate(&self.db, row, &reason, self.clock.now()).await?;
+            tidied.invalidated += 1;
+        }
+        Ok(tidied)
+    }
+
+    /// Removes an account at its provider, when it listens; what stays is found by `tidy`.
+    pub(crate) fn forget_later(&self, provider: &str, account: String) {
+        let Some(host) = self.hosts.get(provider).cloned() else { return };
+        self.0.tasks.spawn(async move {
+            if let Err(error) = host.forget(&account).await {
+                tracing::info!(?error, "an account could not be removed at its provider yet");
+            }
+        });
+    }
+
+    fn host(&self, integration: &Integration) -> Result<Arc<dyn Host>, ConnectionError> {
+        let missing = || named(integration.provider, HostError::Refused("it connects no accounts here".to_owned()));
+        self.hosts.get(integration.provider).cloned().ok_or_else(missing)
+    }
+}
+
+/// How an account stands, asked again for a moment while its person is not done.
+async fn look(host: &dyn Host, account: &str) -> Result<Standing, HostError> {
+    for _ in 1..LOOKS {
+        match host.standing(account).await? {
+            Standing::Waits => tokio::time::sleep(BETWEEN_LOOKS).await,
+            other => return Ok(other),
+        }
+    }
+    host.standing(account).await
+}
+
+/// The way to connect where the caller has no wish: the service's consent if it can be had, else a key.
+pub(crate) fn preferred(integration: &Integration, has_app: bool) -> Option<&AuthScheme> {
+    let hosted = |wanted: &dyn Fn(&Hosted) -> bool| {
+        integration.schemes().find(|scheme| matches!(scheme, AuthScheme::Hosted(hosted) if wanted(hosted)))
+    };
+    hosted(&|hosted| hosted.is_oauth && (hosted.is_managed || has_app))
+        .or_else(|| hosted(&|hosted| !hosted.is_oauth))
+        .or_else(|| hosted(&|_| true))
+}
+
+fn no_managed(integration: &Integration) -> ConnectionError {
+    ConnectionError::NoApp(format!(
+        "The '{key}' integration has no managed OAuth configuration available in this environment. It requires custom OAuth credentials \
+         (use_custom_auth) to be configured for this provider before it can be connected: save a client id and secret with \
+         `toolyard oauth-app set {provider}/{key}` or POST /tools/oauth-apps.",
+        key = integration.key,
+        provider = integration.provider,
+    ))
+}
+
+fn explained(integration: &Integration, error: HostError) -> ConnectionError {
+    named(&integration.name, error)
+}
+
+fn named(name: &str, error: HostError) -> ConnectionError {
+    let integration = name.to_owned();
+    match error {
+        HostError::Refused(message) => ConnectionError::Upstream { integration, message },
+        HostError::Server(status) => ConnectionError::UpstreamServer { integration, status },
+        HostError::Unreachable(error) => ConnectionError::Unreachable { integration, error },
+    }
+}
