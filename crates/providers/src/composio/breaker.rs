@@ -1,0 +1,130 @@
+//! Leaving an upstream alone that keeps failing, so that callers hear so at once and it can recover. Each lane is an upstream of its own.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Failures in a row before a lane is closed.
+const TRIPS: u32 = 5;
+const FIRST_REST: Duration = Duration::from_secs(5);
+const LONGEST_REST: Duration = Duration::from_mins(1);
+/// Lanes that are remembered; those that work are forgotten first.
+const MOST_LANES: usize = 2_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Breaker(Mutex<HashMap<String, Lane>>);
+
+#[derive(Debug, Default)]
+struct Lane {
+    failures: u32,
+    /// How often it was closed in a row.
+    closings: u32,
+    /// Nobody passes before this; then one at a time.
+    until: Option<Instant>,
+    is_tried: bool,
+}
+
+/// The right to ask, to be given back with how it went. Dropped, it says nothing.
+#[derive(Debug)]
+pub(super) struct Pass<'a> {
+    breaker: &'a Breaker,
+    lane: &'a str,
+}
+
+impl Breaker {
+    /// Lets a request through, or says how long the lane stays closed.
+    pub(super) fn enter<'a>(&'a self, lane: &'a str, now: Instant) -> Result<Pass<'a>, Duration> {
+        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = lanes.get_mut(lane)
+            && let Some(until) = state.until
+        {
+            if now < until {
+                return Err(until - now);
+            }
+            if state.is_tried {
+                return Err(FIRST_REST);
+            }
+            state.is_tried = true;
+        }
+        Ok(Pass { breaker: self, lane })
+    }
+
+    fn settle(&self, lane: &str, works: bool, now: Instant) {
+        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if works {
+            lanes.remove(lane);
+            return;
+        }
+        if lanes.len() >= MOST_LANES && !lanes.contains_key(lane) {
+            lanes.retain(|_, state| state.until.is_some());
+        }
+        let state = lanes.entry(lane.to_owned()).or_default();
+        state.failures += 1;
+        if state.is_tried || state.failures >= TRIPS {
+            let rest = FIRST_REST * 2_u32.saturating_pow(state.closings.min(8));
+            state.until = Some(now + rest.min(LONGEST_REST));
+            state.closings += 1;
+            state.is_tried = false;
+        }
+    }
+}
+
+impl Pass<'_> {
+    pub(super) fn worked(self, now: Instant) {
+        self.breaker.settle(self.lane, true, now);
+    }
+
+    pub(super) fn failed(self, now: Instant) {
+        self.breaker.settle(self.lane, false, now);
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        let mut lanes = self.breaker.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = lanes.get_mut(self.lane) {
+            state.is_tried = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fail(breaker: &Breaker, lane: &str, now: Instant, times: u32) {
+        for _ in 0..times {
+            breaker.enter(lane, now).unwrap().failed(now);
+        }
+    }
+
+    #[test]
+    fn closes_after_failures_in_a_row_and_opens_after_one_that_works() {
+        let (breaker, start) = (Breaker::default(), Instant::now());
+        fail(&breaker, "a", start, TRIPS - 1);
+        breaker.enter("a", start).unwrap().worked(start);
+        fail(&breaker, "a", start, TRIPS);
+        assert_eq!(breaker.enter("a", start).unwrap_err(), FIRST_REST);
+        assert!(breaker.enter("b", start).is_ok(), "another lane is another upstream");
+
+        let later = start + FIRST_REST;
+        let first = breaker.enter("a", later).unwrap();
+        assert!(breaker.enter("a", later).is_err(), "one at a time tries whether it is back");
+        first.failed(later);
+        assert_eq!(breaker.enter("a", later).unwrap_err(), FIRST_REST * 2);
+
+        let back = later + FIRST_REST * 2;
+        breaker.enter("a", back).unwrap().worked(back);
+        fail(&breaker, "a", back, TRIPS - 1);
+        assert!(breaker.enter("a", back).is_ok());
+    }
+
+    #[test]
+    fn one_who_goes_away_leaves_the_turn_to_the_next() {
+        let (breaker, start) = (Breaker::default(), Instant::now());
+        fail(&breaker, "a", start, TRIPS);
+        let later = start + FIRST_REST;
+        drop(breaker.enter("a", later).unwrap());
+        assert!(breaker.enter("a", later).is_ok());
+    }
+}

@@ -1,0 +1,240 @@
+//! From Composio's toolkits, tools and trigger types to integrations, actions and events: functions of values.
+
+use std::collections::{HashMap, HashSet};
+
+use catalog::auth::{AuthScheme, Credentials, Hosted};
+use catalog::{Action, Draft, Event, Integration};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+
+use super::KEY;
+
+/// Composio's own tools about tools; what they do is done here.
+const META: &str = "composio";
+/// Tags that say how a tool acts, not what it is about.
+const HINTS: [&str; 7] =
+    ["destructiveHint", "idempotentHint", "mcpIgnore", "openWorldHint", "readOnlyHint", "updateHint", "important"];
+
+/// A toolkit, as far as it is read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Toolkit {
+    pub(super) slug: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub(super) name: String,
+    #[serde(default, deserialize_with = "nullable")]
+    pub(super) no_auth: bool,
+    #[serde(default, deserialize_with = "names")]
+    pub(super) auth_schemes: Vec<String>,
+    #[serde(default, deserialize_with = "names")]
+    pub(super) composio_managed_auth_schemes: Vec<String>,
+    /// Only where one toolkit is read.
+    #[serde(default, deserialize_with = "names")]
+    pub(super) auth_config_details: Vec<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    pub(super) meta: Meta,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Meta {
+    #[serde(default, deserialize_with = "nullable")]
+    description: String,
+    #[serde(default)]
+    logo: Option<String>,
+    #[serde(default)]
+    app_url: Option<String>,
+    #[serde(default, deserialize_with = "names")]
+    categories: Vec<String>,
+}
+
+/// A tool, as far as it is read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Tool {
+    pub(super) slug: String,
+    #[serde(default, deserialize_with = "nullable")]
+    name: String,
+    #[serde(default, deserialize_with = "nullable")]
+    description: String,
+    #[serde(deserialize_with = "slug")]
+    pub(super) toolkit: String,
+    #[serde(default)]
+    input_parameters: Value,
+    #[serde(default)]
+    output_parameters: Value,
+    #[serde(default, deserialize_with = "names")]
+    scopes: Vec<String>,
+    #[serde(default, deserialize_with = "names")]
+    tags: Vec<String>,
+    #[serde(default, deserialize_with = "nullable")]
+    is_deprecated: bool,
+}
+
+/// A trigger type, as far as it is read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct TriggerType {
+    pub(super) slug: String,
+    #[serde(default, deserialize_with = "nullable")]
+    name: String,
+    #[serde(default, deserialize_with = "nullable")]
+    description: String,
+    #[serde(deserialize_with = "slug")]
+    pub(super) toolkit: String,
+    #[serde(default, alias = "trigger_config")]
+    config: Value,
+    #[serde(default)]
+    payload: Value,
+}
+
+/// Everything of one toolkit.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) toolkit: Toolkit,
+    pub(super) tools: Vec<Tool>,
+    pub(super) triggers: Vec<TriggerType>,
+    /// Whether its tools were read; else they are when somebody asks for them.
+    pub(super) is_filled: bool,
+}
+
+/// What an integration is kept with: enough to add to it.
+#[derive(Debug)]
+pub(super) struct Filled(pub(super) bool);
+
+/// Puts tools and triggers to their toolkits, in the order of the toolkits. What belongs to none is left out.
+pub(super) fn gather(toolkits: Vec<Toolkit>, tools: Vec<Tool>, triggers: Vec<TriggerType>, is_filled: bool) -> Vec<Whole> {
+    let mut wholes: Vec<Whole> = Vec::with_capacity(toolkits.len());
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for toolkit in toolkits {
+        let key = toolkit.slug.to_lowercase();
+        if key != META && is_segment(&key) && !places.contains_key(&key) {
+            places.insert(key, wholes.len());
+            wholes.push(Whole { toolkit, tools: Vec::new(), triggers: Vec::new(), is_filled });
+        }
+    }
+    for tool in tools {
+        if let Some(place) = places.get(&tool.toolkit.to_lowercase()) {
+            wholes[*place].tools.push(tool);
+        }
+    }
+    for trigger in triggers {
+        if let Some(place) = places.get(&trigger.toolkit.to_lowercase()) {
+            wholes[*place].triggers.push(trigger);
+        }
+    }
+    wholes
+}
+
+impl From<Whole> for Integration {
+    fn from(whole: Whole) -> Self {
+        let Whole { toolkit, tools, triggers, is_filled } = whole;
+        let key = toolkit.slug.to_lowercase();
+        let auth = schemes(&toolkit);
+        let name = if toolkit.name.is_empty() { key.clone() } else { toolkit.name };
+        let mut taken = HashSet::new();
+        let live = tools.into_iter().filter(|tool| !tool.is_deprecated && is_segment(&tool.slug));
+        let actions = live.filter_map(|tool| {
+            let short = action_key(&key, &tool.slug);
+            let chosen = [short, tool.slug.as_str()].into_iter().find(|name| !taken.contains(*name))?.to_owned();
+            taken.insert(chosen.clone());
+            Some(tool.action(chosen))
+        });
+        let draft = Draft {
+            name,
+            description: toolkit.meta.description,
+            url: toolkit.meta.app_url,
+            logo: toolkit.meta.logo,
+            categories: toolkit.meta.categories,
+            auth,
+            actions: actions.collect(),
+            events: triggers.into_iter().filter(|trigger| is_segment(&trigger.slug)).map(TriggerType::event).collect(),
+            key,
+            ..Draft::default()
+        };
+        Self::new(KEY, draft).served_by(Filled(is_filled))
+    }
+}
+
+impl Tool {
+    fn action(self, key: String) -> Action {
+        let has = |hint: &str| self.tags.iter().any(|tag| tag == hint);
+        let name = if self.name.is_empty() { key.clone() } else { self.name };
+        let mut action = Action::new(key, name, self.description, &object(self.input_parameters));
+        action.destructive = has("destructiveHint");
+        action.read_only = has("readOnlyHint") && !has("destructiveHint") && !has("updateHint");
+        action.output_schema = self.output_parameters.is_object().then(|| (&self.output_parameters).into());
+        action.scopes = self.scopes;
+        action.categories = self.tags.into_iter().filter(|tag| !HINTS.contains(&tag.as_str())).collect();
+        action.remote = Some(self.slug);
+        action
+    }
+}
+
+impl TriggerType {
+    fn event(self) -> Event {
+        Event {
+            name: if self.name.is_empty() { self.slug.clone() } else { self.name },
+            key: self.slug,
+            description: self.description,
+            use_cases: Vec::new(),
+            config_schema: (&object(self.config)).into(),
+            payload_schema: self.payload.is_object().then(|| (&self.payload).into()),
+        }
+    }
+}
+
+/// The name of a tool without that of its toolkit.
+pub(super) fn action_key<'a>(toolkit: &str, slug: &'a str) -> &'a str {
+    let prefix = format!("{}_", toolkit.to_uppercase());
+    slug.strip_prefix(prefix.as_str()).filter(|rest| !rest.is_empty()).unwrap_or(slug)
+}
+
+/// The ways to connect: the service's consent, a key, or nothing at all.
+fn schemes(toolkit: &Toolkit) -> Vec<AuthScheme> {
+    let named = if toolkit.auth_schemes.is_empty() { &toolkit.auth_config_details } else { &toolkit.auth_schemes };
+    let named: Vec<String> = named.iter().map(|name| name.to_uppercase()).collect();
+    let is_managed = |scheme: &str| {
+        scheme == "DCR_OAUTH" || toolkit.composio_managed_auth_schemes.iter().any(|managed| managed.eq_ignore_ascii_case(scheme))
+    };
+    let consents = || named.iter().filter(|scheme| matches!(scheme.as_str(), "OAUTH2" | "OAUTH1" | "DCR_OAUTH"));
+    let mut schemes = Vec::new();
+    if let Some(scheme) = consents().find(|scheme| is_managed(scheme)).or_else(|| consents().next()) {
+        schemes.push(AuthScheme::Hosted(Hosted { is_managed: is_managed(scheme), scheme: scheme.clone(), is_oauth: true }));
+    }
+    if let Some(scheme) = named.iter().find(|scheme| !consents().any(|consent| consent == *scheme) && *scheme != "NO_AUTH") {
+        schemes.push(AuthScheme::Hosted(Hosted { is_managed: true, scheme: scheme.clone(), is_oauth: false }));
+    }
+    if schemes.is_empty() && !toolkit.no_auth && named.is_empty() {
+        schemes.push(AuthScheme::Hosted(Hosted { is_managed: true, scheme: "API_KEY".to_owned(), is_oauth: false }));
+    }
+    if schemes.is_empty() {
+        schemes.push(AuthScheme::None(Credentials::default()));
+    }
+    schemes
+}
+
+/// What can stand between the dots of a call ref.
+fn is_segment(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+fn object(schema: Value) -> Value {
+    if schema.is_object() { schema } else { json!({"type": "object"}) }
+}
+
+fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Names, whether they are written as text or as objects that have one.
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let given: Option<Vec<Value>> = Deserialize::deserialize(deserializer)?;
+    let name = |value: Value| match value {
+        Value::String(name) => Some(name),
+        other => ["mode", "auth_mode", "name", "id", "slug"].iter().find_map(|key| other.get(key)?.as_str().map(str::to_owned)),
+    };
+    Ok(given.unwrap_or_default().into_iter().filter_map(name).collect())
+}
+
+fn slug<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let given = Value::deserialize(deserializer)?;
+    let slug = given.as_str().or_else(|| given.get("slug")?.as_str());
+    slug.map(str::to_owned).ok_or_else(|| serde::de::Error::custom("a toolkit without a slug"))
+}
