@@ -36,7 +36,7 @@ pub use discover::{Discover, Discovered};
 pub use error::CallError;
 pub use platform::{OpRequest, OwnRoutes};
 pub use policy::{ProjectWord, Word};
-pub use port::{Invocation, Progress, RunError, Runner, Step, ToolResult};
+pub use port::{FindError, Finder, Invocation, Named, Progress, RunError, Runner, Step, Suggestion, ToolResult};
 pub use resolve::{Definitions, ResolveError, Resolved, ResolvedTool};
 pub use specs::{Referenced, SpecSet, ToolCallback, ToolSpec};
 
@@ -54,6 +54,7 @@ pub struct Parts {
     pub workflows: Workflows,
     /// By provider.
     pub runners: HashMap<&'static str, Arc<dyn Runner>>,
+    pub finders: Vec<Arc<dyn Finder>>,
     pub audit: Audit,
     policies: policy::Policies,
     offers: discover::Offers,
@@ -70,6 +71,7 @@ impl Tools {
         connections: Connections,
         workflows: Workflows,
         runners: HashMap<&'static str, Arc<dyn Runner>>,
+        finders: Vec<Arc<dyn Finder>>,
     ) -> Self {
         let audit = Audit::start(db.clone());
         let parts = Parts {
@@ -79,6 +81,7 @@ impl Tools {
             connections,
             workflows,
             runners,
+            finders,
             audit,
             policies: policy::Policies::default(),
             offers: discover::Offers::default(),

@@ -81,7 +81,7 @@ impl Target {
                 connection,
                 input_schema: action.input_schema.value(),
                 description: action.description.clone(),
-                provider_action: action.key.clone(),
+                provider_action: action.provider_key().to_owned(),
             }),
             Item::Event(event) => Self::Event(EventFound::new(found, event)),
         }
@@ -162,8 +162,8 @@ impl Alternative {
         let key = found.item.key().to_owned();
         Self {
             integration: found.integration.key.clone(),
-            key: match found.item {
-                Item::Action(_) => AlternativeKey::Action { action: key.clone(), provider_action: key },
+            key: match &found.item {
+                Item::Action(action) => AlternativeKey::Action { action: key, provider_action: action.provider_key().to_owned() },
                 Item::Event(_) => AlternativeKey::Event { event_key: key.clone(), provider_event: key },
             },
             description: found.item.description().to_owned(),
