@@ -54,10 +54,10 @@ pub struct Parts {
     pub workflows: Workflows,
     /// By provider.
     pub runners: HashMap<&'static str, Arc<dyn Runner>>,
-    pub finders: Vec<Arc<dyn Finder>>,
     pub audit: Audit,
     policies: policy::Policies,
     offers: discover::Offers,
+    advisors: Vec<discover::Advisor>,
     lessons: discover::Lessons,
     /// Calls under way.
     pub tasks: TaskTracker,
@@ -81,10 +81,10 @@ impl Tools {
             connections,
             workflows,
             runners,
-            finders,
             audit,
             policies: policy::Policies::default(),
             offers: discover::Offers::default(),
+            advisors: finders.into_iter().map(discover::Advisor::new).collect(),
             lessons: discover::Lessons::default(),
             tasks: TaskTracker::new(),
         };
