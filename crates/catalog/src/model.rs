@@ -135,6 +135,8 @@ impl Integration {
 /// Something that can be called.
 pub struct Action {
     pub key: String,
+    /// How the provider itself names it, where that is another name.
+    pub remote: Option<String>,
     pub name: String,
     pub description: String,
     pub use_cases: Vec<String>,
@@ -160,6 +162,7 @@ impl Action {
     pub fn new(key: String, name: String, description: String, input_schema: &Value) -> Self {
         Self {
             key,
+            remote: None,
             name,
             description,
             input_schema: input_schema.into(),
@@ -173,6 +176,11 @@ impl Action {
             pagination: None,
             checker: OnceLock::new(),
         }
+    }
+
+    /// The provider's own name for it.
+    pub fn provider_key(&self) -> &str {
+        self.remote.as_deref().unwrap_or(&self.key)
     }
 
     /// Checks arguments against the input schema, which is compiled at the first call.

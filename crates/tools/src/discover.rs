@@ -1,8 +1,10 @@
 //! Discovery: sentences in, tools or events out, with the state of their connections and what to do next.
 
+mod advisor;
 mod answer;
 mod guidance;
 mod learned;
+mod merge;
 mod offers;
 
 use std::sync::Arc;
@@ -14,14 +16,17 @@ use connections::Connection;
 use kernel::Scope;
 use serde_json::{Map, Value};
 
+pub(crate) use advisor::Advisor;
 pub use answer::{
-    Alternative, AlternativeKey, Capability, Connect, Discovered, EventFound, IntegrationState, State, Target, ToolFound, Why,
+    Alternative, AlternativeKey, Capability, Connect, Discovered, EventFound, Evidence, IntegrationState, State, Target, ToolFound, Why,
 };
 pub use guidance::Guidance;
 pub(crate) use learned::Lessons;
 pub use learned::{LearnedPage, LearnedUseCase};
 pub(crate) use offers::{ActionName, Offers};
 
+use self::advisor::Advice;
+use self::merge::{Choice, Listed, merge};
 use crate::{CallError, Tools};
 
 /// How long the sentence model may take over all use cases of a request; those that it does not reach are found by their words.
@@ -81,11 +86,17 @@ impl Tools {
         let rows = self.connections.query(scope.project, None, None).await?;
         let examples = self.examples(scope.project).await?;
         let mut desk = Desk { tools: self, scope, request, rows: &rows, examples: &examples, seen: Vec::new() };
+        let mut cases = desk.cases(&cases, &meanings, kind)?;
         let mut answer = Discovered { ready: true, ..Discovered::default() };
-        for (case, meaning) in cases.into_iter().zip(&meanings) {
-            let capability = desk.capability(case, meaning, kind, &mut answer.guidance)?;
+        if kind == Kind::Action {
+            let advice = self.advice(scope.project, request.provider.as_deref(), &desk.to_ask(&cases)).await;
+            cases.iter_mut().for_each(|case| desk.take_advice(case, &advice, &mut answer.guidance));
+            answer.notes = advice.notes;
+        }
+        for case in &cases {
+            let capability = desk.capability(case, kind, &mut answer.guidance)?;
             answer.ready &= capability.is_ready();
-            answer.notes.extend(capability.note.iter().map(|note| format!("{case}: {note}")));
+            answer.notes.extend(capability.note.iter().map(|note| format!("{}: {note}", case.text)));
             answer.capabilities.push(capability);
         }
         let endpoint = if kind == Kind::Action { "POST /tools/connections/" } else { "POST /triggers/connections/" };
@@ -113,24 +124,81 @@ struct Desk<'a> {
     seen: Vec<Arc<Integration>>,
 }
 
+/// A use case, and what fits it, best first.
+struct Case<'a> {
+    text: &'a str,
+    meaning: &'a Meaning,
+    choices: Vec<Choice>,
+    difficulty: Option<String>,
+    reads_like_an_event: bool,
+    surely_acts: bool,
+    names_integration: bool,
+}
+
 impl Desk<'_> {
-    fn capability(&mut self, case: &str, meaning: &Meaning, kind: Kind, guidance: &mut Guidance) -> Result<Capability, CallError> {
-        let alternatives = self.request.alternatives.min(MAX_ALTERNATIVES);
-        let asked = self.search(case, meaning, kind, 1 + alternatives)?;
-        let trigger = if kind == Kind::Action && reads_like_an_event(&asked) { self.event(case, meaning)? } else { None };
-        for found in asked.found.iter().chain(&trigger) {
+    /// The use cases with what our own search finds for them.
+    fn cases<'a>(&self, texts: &[&'a str], meanings: &'a [Meaning], kind: Kind) -> Result<Vec<Case<'a>>, CallError> {
+        let cases = texts.iter().zip(meanings).map(|(text, meaning)| {
+            let asked = self.search(text, meaning, kind, 1 + self.alternatives())?;
+            Ok(Case {
+                text,
+                meaning,
+                choices: asked.found.into_iter().map(Choice::from).collect(),
+                difficulty: None,
+                reads_like_an_event: asked.event >= WAITS,
+                surely_acts: asked.event <= SURELY_ACTS,
+                names_integration: asked.names_integration,
+            })
+        });
+        cases.collect()
+    }
+
+    fn alternatives(&self) -> usize {
+        self.request.alternatives.min(MAX_ALTERNATIVES)
+    }
+
+    fn is_ready(&self, integration: &Integration) -> bool {
+        State::of(integration, self.rows).is_ready()
+    }
+
+    /// The use cases to ask providers about: all of them where one is named, else those whose best answer cannot be used now.
+    fn to_ask<'a>(&self, cases: &[Case<'a>]) -> Vec<&'a str> {
+        let has_answer = |case: &Case<'_>| case.choices.first().is_some_and(|best| self.is_ready(&best.found.integration));
+        let open = cases.iter().filter(|case| self.request.provider.is_some() || !has_answer(case));
+        open.map(|case| case.text).collect()
+    }
+
+    fn take_advice(&self, case: &mut Case<'_>, advice: &Advice<'_>, guidance: &mut Guidance) {
+        let is_named = self.request.provider.is_some();
+        for (provider, suggestion) in advice.of(case.text) {
+            let listed = Listed::new(&self.tools.catalog, self.scope.project, provider, suggestion, &case.choices);
+            let own = std::mem::take(&mut case.choices);
+            let (choices, leads) = merge(own, listed, is_named, |integration| self.is_ready(integration));
+            case.choices = choices;
+            case.choices.truncate(1 + self.alternatives());
+            if leads || is_named {
+                guidance.suggest(suggestion);
+                case.difficulty.clone_from(&suggestion.difficulty);
+            }
+        }
+    }
+
+    fn capability(&mut self, case: &Case<'_>, kind: Kind, guidance: &mut Guidance) -> Result<Capability, CallError> {
+        let trigger = if kind == Kind::Action && case.reads_like_an_event { self.event(case)? } else { None };
+        for found in case.found().chain(&trigger) {
             if !self.seen.iter().any(|known| Arc::ptr_eq(known, &found.integration)) {
                 self.seen.push(found.integration.clone());
             }
         }
-        self.tools.offers.add(self.scope, case, &asked.found);
-        let mut capability = Capability { note: note(kind, &asked, trigger.as_ref()), ..Capability::new(case) };
-        if let Some((primary, others)) = asked.found.split_first() {
-            let state = State::of(&primary.integration, self.rows);
-            guidance.add(primary, &state);
-            capability.integration = Some(primary.integration.key.clone());
-            capability.target = Some(Target::new(primary, state.slug.clone()));
+        self.tools.offers.add(self.scope, case.text, case.found());
+        let mut capability = Capability { note: case.note(kind, trigger.as_ref()), ..Capability::new(case.text) };
+        if let Some((primary, others)) = case.choices.split_first() {
+            let state = State::of(&primary.found.integration, self.rows);
+            guidance.add(&primary.found, &state);
+            capability.integration = Some(primary.found.integration.key.clone());
+            capability.target = Some(Target::new(&primary.found, state.slug.clone()));
             capability.connection = Some(state);
+            capability.difficulty = case.difficulty.clone();
             capability.alternatives = others.iter().map(|other| Alternative::new(other, self.request.debug)).collect();
             capability.why = self.request.debug.then(|| Why::of(primary));
         }
@@ -139,8 +207,8 @@ impl Desk<'_> {
     }
 
     /// The event that a use case waits for. Where it names an app, another app's event is no answer.
-    fn event(&self, case: &str, meaning: &Meaning) -> Result<Option<Found>, CallError> {
-        let asked = self.search(case, meaning, Kind::Event, 1)?;
+    fn event(&self, case: &Case<'_>) -> Result<Option<Found>, CallError> {
+        let asked = self.search(case.text, case.meaning, Kind::Event, 1)?;
         let is_of_named_app = |found: &Found| !asked.names_integration || found.reasons.app > 0.0;
         Ok(asked.found.first().filter(|found| is_of_named_app(found)).cloned())
     }
@@ -154,27 +222,28 @@ impl Desk<'_> {
     }
 }
 
-fn reads_like_an_event(asked: &Asked) -> bool {
-    asked.event >= WAITS
-}
+impl Case<'_> {
+    fn found(&self) -> impl Iterator<Item = &Found> {
+        self.choices.iter().map(|choice| &choice.found)
+    }
 
-/// What the caller should know about how a use case was read.
-fn note(kind: Kind, asked: &Asked, trigger: Option<&Found>) -> Option<String> {
-    let text = match (kind, trigger, asked.found.first()) {
-        (Kind::Action, Some(_), _) => {
-            "This reads like an event: subscribe to the one in `trigger` with POST /triggers/subscriptions/. Tools act, they do not wait."
-        }
-        (_, None, None) => "Nothing fits this use case.",
-        (Kind::Action, None, Some(_)) if reads_like_an_event(asked) => {
-            "This reads like an event, but no event here fits. Tools act, they do not wait; run one on a schedule instead."
-        }
-        (Kind::Event, _, Some(_)) if asked.event <= SURELY_ACTS => {
-            "This reads like something to do, not to wait for; POST /tools/discover finds tools."
-        }
-        (_, _, Some(found)) if asked.names_integration && found.reasons.app <= 0.0 => {
-            "The app that this names has nothing that fits; this is from another one."
-        }
-        _ => return None,
-    };
-    Some(text.to_owned())
+    /// What the caller should know about how it was read.
+    fn note(&self, kind: Kind, trigger: Option<&Found>) -> Option<String> {
+        let is_of_another_app = |best: &Choice| self.names_integration && best.suggested_by.is_none() && best.found.reasons.app <= 0.0;
+        let text = match (kind, trigger, self.choices.first()) {
+            (Kind::Action, Some(_), _) => {
+                "This reads like an event: subscribe to the one in `trigger` with POST /triggers/subscriptions/. Tools act, they do not wait."
+            }
+            (_, None, None) => "Nothing fits this use case.",
+            (Kind::Action, None, Some(_)) if self.reads_like_an_event => {
+                "This reads like an event, but no event here fits. Tools act, they do not wait; run one on a schedule instead."
+            }
+            (Kind::Event, _, Some(_)) if self.surely_acts => {
+                "This reads like something to do, not to wait for; POST /tools/discover finds tools."
+            }
+            (_, _, Some(best)) if is_of_another_app(best) => "The app that this names has nothing that fits; this is from another one.",
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
 }

@@ -36,7 +36,7 @@ pub use discover::{Discover, Discovered};
 pub use error::CallError;
 pub use platform::{OpRequest, OwnRoutes};
 pub use policy::{ProjectWord, Word};
-pub use port::{Invocation, Progress, RunError, Runner, Step, ToolResult};
+pub use port::{FindError, Finder, Invocation, Named, Progress, RunError, Runner, Step, Suggestion, ToolResult};
 pub use resolve::{Definitions, ResolveError, Resolved, ResolvedTool};
 pub use specs::{Referenced, SpecSet, ToolCallback, ToolSpec};
 
@@ -57,6 +57,7 @@ pub struct Parts {
     pub audit: Audit,
     policies: policy::Policies,
     offers: discover::Offers,
+    advisors: Vec<discover::Advisor>,
     lessons: discover::Lessons,
     /// Calls under way.
     pub tasks: TaskTracker,
@@ -70,6 +71,7 @@ impl Tools {
         connections: Connections,
         workflows: Workflows,
         runners: HashMap<&'static str, Arc<dyn Runner>>,
+        finders: Vec<Arc<dyn Finder>>,
     ) -> Self {
         let audit = Audit::start(db.clone());
         let parts = Parts {
@@ -82,6 +84,7 @@ impl Tools {
             audit,
             policies: policy::Policies::default(),
             offers: discover::Offers::default(),
+            advisors: finders.into_iter().map(discover::Advisor::new).collect(),
             lessons: discover::Lessons::default(),
             tasks: TaskTracker::new(),
         };

@@ -1,13 +1,14 @@
-//! The port: what a provider does for a call.
+//! The ports: what a provider does for a call, and for somebody who looks for a tool.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use catalog::{Action, Integration};
 use connections::Usable;
 use egress::EgressError;
 use futures_util::future::BoxFuture;
-use kernel::ConnectionId;
+use kernel::{ConnectionId, ProjectId};
 use serde_json::{Map, Value};
 
 /// One call of an action, ready to run: arguments checked, credential fresh.
@@ -84,4 +85,44 @@ pub enum RunError {
 /// Runs the actions of one provider.
 pub trait Runner: Send + Sync + std::fmt::Debug {
     fn run<'a>(&'a self, invocation: Invocation<'a>) -> BoxFuture<'a, Result<ToolResult, RunError>>;
+}
+
+/// A tool as a provider suggests it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    pub integration: String,
+    pub action: String,
+    /// The provider's own name for it.
+    pub remote: String,
+    pub description: Option<String>,
+    pub input_schema: Option<Value>,
+}
+
+/// What a provider suggests for one use case, best first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Suggestion {
+    pub primary: Vec<Named>,
+    pub related: Vec<Named>,
+    pub plan_steps: Vec<String>,
+    pub pitfalls: Vec<String>,
+    pub difficulty: Option<String>,
+}
+
+/// Why a provider could not be asked, in words that anybody may read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FindError(pub String);
+
+/// A provider that finds its own tools for a sentence.
+pub trait Finder: Send + Sync + std::fmt::Debug {
+    fn provider(&self) -> &'static str;
+
+    /// What the provider suggests for each use case, in their order; ends within the time. What it names is listed in the catalog
+    /// afterwards, if it exists.
+    fn find<'a>(
+        &'a self,
+        project: ProjectId,
+        use_cases: &'a [&'a str],
+        within: Duration,
+    ) -> BoxFuture<'a, Result<Vec<Suggestion>, FindError>>;
 }

@@ -112,7 +112,7 @@ impl Yard {
         ]);
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
         ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
-        let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners);
+        let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners, vec![]);
         let triggers = Triggers::new(triggers::Parts {
             db: db.clone(),
             clock: clock.clone(),

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Guidance;
+use super::merge::Choice;
 
 /// What fits.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -34,6 +35,9 @@ pub struct Capability {
     pub alternatives: Vec<Alternative>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<State>,
+    /// How hard the provider says it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difficulty: Option<String>,
     /// The event to subscribe to, where tools were asked for and the use case waits for something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<EventFound>,
@@ -51,6 +55,7 @@ impl Capability {
             target: None,
             alternatives: Vec::new(),
             connection: None,
+            difficulty: None,
             trigger: None,
             note: None,
             why: None,
@@ -81,7 +86,7 @@ impl Target {
                 connection,
                 input_schema: action.input_schema.value(),
                 description: action.description.clone(),
-                provider_action: action.key.clone(),
+                provider_action: action.provider_key().to_owned(),
             }),
             Item::Event(event) => Self::Event(EventFound::new(found, event)),
         }
@@ -158,16 +163,17 @@ pub enum AlternativeKey {
 }
 
 impl Alternative {
-    pub(super) fn new(found: &Found, debug: bool) -> Self {
+    pub(super) fn new(choice: &Choice, debug: bool) -> Self {
+        let found = &choice.found;
         let key = found.item.key().to_owned();
         Self {
             integration: found.integration.key.clone(),
-            key: match found.item {
-                Item::Action(_) => AlternativeKey::Action { action: key.clone(), provider_action: key },
+            key: match &found.item {
+                Item::Action(action) => AlternativeKey::Action { action: key, provider_action: action.provider_key().to_owned() },
                 Item::Event(_) => AlternativeKey::Event { event_key: key.clone(), provider_event: key },
             },
             description: found.item.description().to_owned(),
-            why: debug.then(|| Why::of(found)),
+            why: debug.then(|| Why::of(choice)),
         }
     }
 }
@@ -175,13 +181,29 @@ impl Alternative {
 /// How sure an answer is, and what each piece of evidence added to its score.
 #[derive(Clone, Debug, Serialize)]
 pub struct Why {
+    /// The provider whose own search suggested it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggested_by: Option<&'static str>,
+    #[serde(flatten)]
+    pub evidence: Option<Evidence>,
+}
+
+/// What our own search has to say for an answer; nothing, where it did not find it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Evidence {
     pub confidence: f64,
     pub score: f64,
     pub reasons: Value,
 }
 
 impl Why {
-    pub(super) fn of(found: &Found) -> Self {
+    pub(super) fn of(Choice { found, suggested_by }: &Choice) -> Self {
+        Self { suggested_by: *suggested_by, evidence: (found.score > 0.0).then(|| Evidence::of(found)) }
+    }
+}
+
+impl Evidence {
+    fn of(found: &Found) -> Self {
         let Reasons { words, meaning, example, name, app, verb, event, prior } = found.reasons;
         let all = [
             ("words", words),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::State;
+use crate::port::Suggestion;
 
 /// What to do, and what to watch out for.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -17,6 +18,13 @@ pub struct Guidance {
 }
 
 impl Guidance {
+    /// What a provider says itself.
+    pub(super) fn suggest(&mut self, suggestion: &Suggestion) {
+        for (list, texts) in [(&mut self.plan_steps, &suggestion.plan_steps), (&mut self.pitfalls, &suggestion.pitfalls)] {
+            texts.iter().filter(|text| !text.trim().is_empty()).for_each(|text| once(list, text.clone()));
+        }
+    }
+
     pub(super) fn add(&mut self, found: &Found, state: &State) {
         let integration = &found.integration;
         if state.slug.is_none() {

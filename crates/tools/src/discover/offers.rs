@@ -35,8 +35,8 @@ struct Offer {
 pub(crate) struct Offers(Mutex<HashMap<KeyId, VecDeque<Offer>>>);
 
 impl Offers {
-    pub(crate) fn add(&self, scope: Scope, use_case: &str, found: &[Found]) {
-        let actions: Vec<ActionName> = found.iter().filter_map(name).collect();
+    pub(crate) fn add<'a>(&self, scope: Scope, use_case: &str, found: impl Iterator<Item = &'a Found>) {
+        let actions: Vec<ActionName> = found.filter_map(name).collect();
         if actions.is_empty() || use_case.chars().count() > MAX_USE_CASE {
             return;
         }

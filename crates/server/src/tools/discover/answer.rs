@@ -39,10 +39,15 @@ pub struct ToolCapability {
     pub tool: Option<FoundTool>,
     pub alternatives: Vec<AlternativeTool>,
     pub connection: Option<State>,
+    /// How hard the provider's own search says it is.
+    #[schema(example = "easy")]
+    pub difficulty: Option<String>,
     /// The event to subscribe to, where the use case waits for something.
     pub trigger: Option<FoundEvent>,
     pub note: Option<String>,
-    /// How much of the use case the tool explains, from 0 to 1; with `debug`.
+    /// The provider whose own search suggested the tool; with `debug`.
+    pub suggested_by: Option<String>,
+    /// How much of the use case the tool explains, from 0 to 1; with `debug`, where our own search found it too.
     pub confidence: Option<f64>,
     pub score: Option<f64>,
     pub reasons: Option<Reasons>,
@@ -107,6 +112,7 @@ pub struct AlternativeTool {
     pub action: String,
     pub provider_action: String,
     pub description: String,
+    pub suggested_by: Option<String>,
     pub confidence: Option<f64>,
     pub score: Option<f64>,
     pub reasons: Option<Reasons>,

@@ -1,0 +1,168 @@
+//! Providers that search for themselves, and what they said lately. That holds nothing of a project, so all of them share it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use kernel::ProjectId;
+
+use crate::port::{FindError, Finder, Suggestion};
+use crate::{Parts, Tools};
+
+/// How long a provider may take that somebody asked for by name.
+const NAMED: Duration = Duration::from_secs(10);
+/// How long one may take that is asked because our own answer is not ready.
+const UNNAMED: Duration = Duration::from_secs(3);
+const REMEMBERED: Duration = Duration::from_mins(5);
+const MOST: usize = 2_000;
+
+/// What a provider said lately, by use case.
+#[derive(Debug, Default)]
+struct Recent(HashMap<String, (Instant, Arc<Suggestion>)>);
+
+impl Recent {
+    fn get(&self, use_case: &str, now: Instant) -> Option<Arc<Suggestion>> {
+        let (since, suggestion) = self.0.get(use_case)?;
+        (now.duration_since(*since) < REMEMBERED).then(|| suggestion.clone())
+    }
+
+    fn put(&mut self, use_case: &str, suggestion: Arc<Suggestion>, now: Instant) {
+        if self.0.len() >= MOST && !self.0.contains_key(use_case) {
+            self.0.retain(|_, (since, _)| now.duration_since(*since) < REMEMBERED);
+            if self.0.len() >= MOST
+                && let Some(oldest) = self.0.iter().min_by_key(|(_, (since, _))| *since).map(|(use_case, _)| use_case.clone())
+            {
+                self.0.remove(&oldest);
+            }
+        }
+        self.0.insert(use_case.to_owned(), (now, suggestion));
+    }
+}
+
+/// A provider that searches for itself.
+#[derive(Debug)]
+pub(crate) struct Advisor {
+    finder: Arc<dyn Finder>,
+    recent: Mutex<Recent>,
+}
+
+impl Advisor {
+    pub(crate) fn new(finder: Arc<dyn Finder>) -> Self {
+        Self { finder, recent: Mutex::default() }
+    }
+
+    /// What it suggests for each use case that it was asked about, now or lately, and why it could not be asked about the others.
+    async fn ask<'a>(
+        &self,
+        project: ProjectId,
+        use_cases: &[&'a str],
+        within: Duration,
+    ) -> (HashMap<&'a str, Arc<Suggestion>>, Option<FindError>) {
+        let (mut known, unknown) = self.known(use_cases);
+        if unknown.is_empty() {
+            return (known, None);
+        }
+        let late = || Err(FindError(format!("no answer within {} seconds", within.as_secs())));
+        match tokio::time::timeout(within, self.finder.find(project, &unknown, within)).await.unwrap_or_else(|_| late()) {
+            Ok(suggestions) => {
+                let suggestions = suggestions.into_iter().map(|suggestion| Arc::new(without_schemas(suggestion)));
+                let new: Vec<(&str, Arc<Suggestion>)> = unknown.into_iter().zip(suggestions).collect();
+                self.remember(&new);
+                known.extend(new);
+                (known, None)
+            }
+            Err(error) => (known, Some(error)),
+        }
+    }
+
+    fn known<'a>(&self, use_cases: &[&'a str]) -> (HashMap<&'a str, Arc<Suggestion>>, Vec<&'a str>) {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut known, mut unknown, now) = (HashMap::new(), Vec::new(), Instant::now());
+        for use_case in use_cases {
+            match recent.get(use_case, now) {
+                Some(suggestion) => _ = known.insert(*use_case, suggestion),
+                None if unknown.contains(use_case) => {}
+                None => unknown.push(*use_case),
+            }
+        }
+        (known, unknown)
+    }
+
+    /// Keeps what names a tool; a search that found nothing may find something the next time.
+    fn remember(&self, new: &[(&str, Arc<Suggestion>)]) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        for (use_case, suggestion) in new.iter().filter(|(_, suggestion)| !suggestion.primary.is_empty()) {
+            recent.put(use_case, suggestion.clone(), now);
+        }
+    }
+}
+
+/// The catalog has the descriptions and schemas of what it lists; here they would only take room.
+fn without_schemas(mut suggestion: Suggestion) -> Suggestion {
+    for named in suggestion.primary.iter_mut().chain(&mut suggestion.related) {
+        (named.description, named.input_schema) = (None, None);
+    }
+    suggestion
+}
+
+/// What providers suggest for the use cases of a request.
+#[derive(Debug, Default)]
+pub(super) struct Advice<'a> {
+    by_provider: Vec<(&'static str, HashMap<&'a str, Arc<Suggestion>>)>,
+    /// Which of them could not be asked, and why.
+    pub(super) notes: Vec<String>,
+}
+
+impl Advice<'_> {
+    pub(super) fn of(&self, use_case: &str) -> impl Iterator<Item = (&'static str, &Suggestion)> {
+        self.by_provider.iter().filter_map(move |(provider, all)| Some((*provider, &**all.get(use_case)?)))
+    }
+}
+
+impl Tools {
+    /// Asks the provider that is named, or else all that search for themselves, about use cases.
+    pub(super) async fn advice<'a>(&self, project: ProjectId, provider: Option<&str>, use_cases: &[&'a str]) -> Advice<'a> {
+        if use_cases.is_empty() {
+            return Advice::default();
+        }
+        let Parts { advisors, catalog, .. } = &**self;
+        let asked = advisors.iter().filter(|advisor| provider.is_none_or(|key| key == advisor.finder.provider()));
+        let within = if provider.is_some() { NAMED } else { UNNAMED };
+        let answers = join_all(asked.map(|advisor| async move {
+            let (suggestions, error) = advisor.ask(project, use_cases, within).await;
+            (advisor.finder.provider(), suggestions, error)
+        }));
+        let mut advice = Advice::default();
+        for (provider, suggestions, error) in answers.await {
+            advice.notes.extend(error.map(|error| {
+                let name = catalog.source(provider).map_or(provider, |source| source.provider().name);
+                format!("{name}'s search could not be asked ({error}); these are Toolyard's own results.")
+            }));
+            advice.by_provider.push((provider, suggestions));
+        }
+        advice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_is_forgotten_in_time_and_never_too_much() {
+        let (mut recent, start) = (Recent::default(), Instant::now());
+        for number in 0..MOST + 10 {
+            recent.put(&number.to_string(), Arc::default(), start + Duration::from_millis(number as u64));
+        }
+        let later = start + Duration::from_secs(60);
+        assert_eq!(recent.0.len(), MOST);
+        assert_eq!(recent.get("9", later), None);
+        assert!(recent.get("10", later).is_some());
+        assert!(recent.get("10", start + REMEMBERED).is_some());
+        assert_eq!(recent.get("10", start + REMEMBERED + Duration::from_millis(10)), None);
+        recent.put("new", Arc::default(), start + REMEMBERED * 2);
+        assert_eq!(recent.0.len(), 1, "what is too old makes room");
+    }
+}
