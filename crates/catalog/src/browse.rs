@@ -65,9 +65,11 @@ impl Catalog {
         query: &PageQuery,
     ) -> Result<Page<Arc<Action>>, CatalogError> {
         let integration = self.integration(project, provider, integration)?;
-        let wanted = |action: &&Arc<Action>| matches(query, [action.key.as_str(), &action.name, &action.description].into_iter());
-        let found = integration.actions.iter().filter(wanted).cloned().collect();
-        if in_categories(query, &integration.categories) { page(found, query) } else { page(Vec::new(), query) }
+        let wanted = |action: &&Arc<Action>| {
+            matches(query, [action.key.as_str(), &action.name, &action.description].into_iter())
+                && in_categories(query, action.categories(&integration))
+        };
+        page(integration.actions.iter().filter(wanted).cloned().collect(), query)
     }
 
     pub fn action(&self, project: ProjectId, provider: &str, integration: &str, key: &str) -> Result<Arc<Action>, CatalogError> {

@@ -143,6 +143,8 @@ pub struct Action {
     pub input_schema: Document,
     pub output_schema: Option<Document>,
     pub scopes: Vec<String>,
+    /// Its own categories, where it has others than its integration.
+    pub categories: Vec<String>,
     pub read_only: bool,
     pub destructive: bool,
     pub pitfalls: Vec<String>,
@@ -169,6 +171,7 @@ impl Action {
             use_cases: Vec::new(),
             output_schema: None,
             scopes: Vec::new(),
+            categories: Vec::new(),
             read_only: false,
             destructive: false,
             pitfalls: Vec::new(),
@@ -181,6 +184,11 @@ impl Action {
     /// The provider's own name for it.
     pub fn provider_key(&self) -> &str {
         self.remote.as_deref().unwrap_or(&self.key)
+    }
+
+    /// What it is about: its own categories, or else those of its integration.
+    pub fn categories<'a>(&'a self, integration: &'a Integration) -> &'a [String] {
+        if self.categories.is_empty() { &integration.categories } else { &self.categories }
     }
 
     /// Checks arguments against the input schema, which is compiled at the first call.

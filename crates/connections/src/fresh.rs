@@ -100,7 +100,11 @@ impl Connections {
         if current.generation != used.generation {
             return self.unseal(&current, integration).map(Some);
         }
-        if !self.unseal(&current, integration)?.can_renew() {
+        let known = self.unseal(&current, integration)?;
+        if let Some(AuthScheme::Hosted(_)) = known.scheme.as_deref() {
+            self.check_hosted(&current, integration).await?;
+        }
+        if !known.can_renew() {
             return Ok(None);
         }
         let renewed = self.renew(&current, integration).await?;

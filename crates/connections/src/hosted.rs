@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Fields, Hosted};
-use kernel::ProjectId;
+use kernel::{ConnectionId, ProjectId};
 
 use crate::apps::App;
 use crate::attempt::{Secrets, Started, Target, Ticket};
@@ -166,6 +166,27 @@ impl Connections {
         }
         given_up.into_iter().for_each(|account| self.forget_later(&connection.provider, account));
         Ok(Refreshed { connection: self.get(target.project, target.id).await?, redirect_url: Some(started.redirect_url) })
+    }
+
+    /// Refuses a connection whose account does not work any more, and says so in its row.
+    pub(crate) async fn check_hosted(&self, connection: &Connection, integration: &Integration) -> Result<(), ConnectionError> {
+        let Some(account) = &connection.remote else { return Ok(()) };
+        if let Ok(Standing::Broken(reason)) = self.host(integration)?.standing(account).await {
+            store::invalidate(&self.db, connection, &reason, self.clock.now()).await?;
+            self.get(connection.project, connection.id).await?.require_usable()?;
+        }
+        Ok(())
+    }
+
+    /// The provider's name for the account behind a connection.
+    pub async fn account(&self, project: ProjectId, id: ConnectionId) -> Result<Option<String>, ConnectionError> {
+        Ok(store::by_id(&self.db, project, id).await?.and_then(|connection| connection.remote))
+    }
+
+    /// The provider's names for all accounts of a project.
+    pub async fn accounts(&self, provider: &str, project: ProjectId) -> Result<Vec<String>, ConnectionError> {
+        let rows = store::remotes(&self.db, project, provider).await?;
+        Ok(rows.into_iter().filter_map(|(connection, _)| connection.remote).collect())
     }
 
     /// The provider says that an account does not work any more; whose it was, if it was one of ours.

@@ -314,7 +314,8 @@ impl Tools {
             return Err(RunError::Upstream(format!("provider `{}` cannot run actions", integration.provider)));
         };
         let Call { arguments, progress, .. } = call;
-        runner.run(Invocation { integration, action, arguments, connection: connection.id, usable, progress }).await
+        let project = call.scope.project;
+        runner.run(Invocation { integration, action, arguments, project, connection: connection.id, usable, progress }).await
     }
 }
 

@@ -17,6 +17,7 @@ pub struct Invocation<'a> {
     pub integration: &'a Integration,
     pub action: &'a Action,
     pub arguments: &'a Map<String, Value>,
+    pub project: ProjectId,
     pub connection: ConnectionId,
     pub usable: &'a Usable,
     pub progress: &'a Progress,

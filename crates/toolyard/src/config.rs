@@ -66,7 +66,19 @@ pub struct Settings {
     /// Whether search also goes by meaning, with a model that takes 90 MB of memory once it is used [default: true]
     #[arg(long, env = "TOOLYARD_SENTENCE_MODEL", global = true, hide_short_help = true, value_name = "BOOL")]
     pub sentence_model: Option<bool>,
-    /// What Composio signs its webhooks with [default: none]
+    /// Key of a Composio project; its toolkits become the provider `composio` [default: none]
+    #[arg(long, env = "COMPOSIO_API_KEY", global = true, hide_short_help = true, value_name = "KEY", hide_env_values = true)]
+    pub composio_api_key: Option<String>,
+    /// Where Composio is [default: https://backend.composio.dev/api/v3.1]
+    #[arg(long, env = "COMPOSIO_API_URL", global = true, hide_short_help = true, value_name = "URL")]
+    pub composio_api_url: Option<String>,
+    /// Where Composio sends its events [default: PUBLIC_URL/triggers/composio/events]
+    #[arg(long, env = "COMPOSIO_WEBHOOK_URL", global = true, hide_short_help = true, value_name = "URL")]
+    pub composio_webhook_url: Option<String>,
+    /// How old the copy of Composio's catalog may get [default: 21600]
+    #[arg(long, env = "COMPOSIO_CATALOG_CACHE_TTL_SECONDS", global = true, hide_short_help = true, value_name = "SECONDS")]
+    pub composio_catalog_seconds: Option<u64>,
+    /// What Composio signs its webhooks with, besides what it says itself [default: none]
     #[arg(long, env = "COMPOSIO_WEBHOOK_SECRET", global = true, hide_short_help = true, value_name = "SECRET", hide_env_values = true)]
     pub composio_webhook_secret: Option<String>,
     /// Who gives out access tokens for /mcp, told to MCP clients that ask [default: nobody; project keys are tokens]
@@ -156,6 +168,20 @@ const ENTRIES: &[Entry] = &[
         text: |s| s.sentence_model.map(|on| on.to_string()),
         default: |c| c.sentence_model.to_string(),
     },
+    Entry { name: "composio_api_key", secret: true, text: |s| s.composio_api_key.clone(), default: |_| String::new() },
+    Entry {
+        name: "composio_api_url",
+        secret: false,
+        text: |s| s.composio_api_url.clone(),
+        default: |_| providers::composio::URL.to_owned(),
+    },
+    Entry { name: "composio_webhook_url", secret: false, text: |s| s.composio_webhook_url.clone(), default: |_| String::new() },
+    Entry {
+        name: "composio_catalog_seconds",
+        secret: false,
+        text: |s| s.composio_catalog_seconds.map(|seconds| seconds.to_string()),
+        default: |c| c.composio_catalog_life.as_secs().to_string(),
+    },
     Entry { name: "composio_webhook_secret", secret: true, text: |s| s.composio_webhook_secret.clone(), default: |_| String::new() },
     Entry { name: "mcp_authorization_server", secret: false, text: |s| s.mcp_authorization_server.clone(), default: |_| String::new() },
     Entry { name: "cors_origins", secret: false, text: |s| s.cors_origins.clone(), default: |c| c.cors_origins.join(",") },
@@ -184,6 +210,10 @@ pub struct Config {
     pub request_timeout: Duration,
     pub triggers: triggers::Settings,
     pub sentence_model: bool,
+    pub composio_api_key: Option<String>,
+    pub composio_api_url: url::Url,
+    pub composio_webhook_url: Option<String>,
+    pub composio_catalog_life: Duration,
     pub composio_webhook_secret: Option<String>,
     pub mcp_authorization_server: Option<String>,
     pub mcp_conformance: bool,
@@ -273,6 +303,18 @@ impl Config {
             request_timeout: Duration::from_secs(line.request_timeout.or(file.request_timeout).unwrap_or(60).max(1)),
             triggers,
             sentence_model: line.sentence_model.or(file.sentence_model).unwrap_or(true),
+            composio_api_key: line
+                .composio_api_key
+                .or(file.composio_api_key)
+                .map(|key| key.trim().to_owned())
+                .filter(|key| !key.is_empty()),
+            composio_api_url: web_address("composio_api_url", line.composio_api_url.or(file.composio_api_url))?
+                .map_or_else(|| providers::composio::URL.parse().context("the built-in address of Composio"), Ok)?,
+            composio_webhook_url: web_address("composio_webhook_url", line.composio_webhook_url.or(file.composio_webhook_url))?
+                .map(String::from),
+            composio_catalog_life: Duration::from_secs(
+                line.composio_catalog_seconds.or(file.composio_catalog_seconds).unwrap_or(6 * 60 * 60).max(60),
+            ),
             composio_webhook_secret: line.composio_webhook_secret.or(file.composio_webhook_secret),
             mcp_authorization_server: line.mcp_authorization_server.or(file.mcp_authorization_server).filter(|url| !url.is_empty()),
             mcp_conformance: line.mcp_conformance.or(file.mcp_conformance).unwrap_or_default(),
@@ -343,4 +385,14 @@ mod tests {
         assert_eq!(hide("sqlite://x.db"), "sqlite://x.db");
         assert_eq!(hide("c2VjcmV0"), "(hidden)");
     }
+}
+
+/// An `http` or `https` address, if one was given.
+fn web_address(setting: &str, given: Option<String>) -> anyhow::Result<Option<url::Url>> {
+    let Some(given) = given.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
+    let url: url::Url = given.trim().parse().with_context(|| format!("`{setting}` is not an address: {given}"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        bail!("`{setting}` must begin with http:// or https://: {given}");
+    }
+    Ok(Some(url))
 }

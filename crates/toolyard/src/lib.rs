@@ -4,6 +4,7 @@ pub mod commands;
 pub mod config;
 mod files;
 pub mod log;
+mod upkeep;
 pub mod vault;
 pub mod yard;
 

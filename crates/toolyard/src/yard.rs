@@ -8,12 +8,13 @@ use std::time::Duration;
 use accounts::Accounts;
 use agents::Agents;
 use anyhow::Context;
-use catalog::{Catalog, Source};
-use connections::{Connections, Connector};
+use catalog::{Catalog, Source, Unconfigured};
+use connections::{Connections, Connector, Host};
 use egress::Egress;
 use imports::{Imports, Mirror};
 use kernel::Clock;
 use kernel::key::PlainKey;
+use providers::composio::{self, Composio};
 use providers::mcp::{self, Mcp};
 use providers::native::{self, Native};
 use providers::openapi::{self, OpenApi};
@@ -21,12 +22,13 @@ use sentences::Sentences;
 use server::{App, Options, Parts};
 use store::Db;
 use tokio::net::TcpListener;
-use tools::{Runner, Tools};
+use tools::{Finder, Runner, Tools};
 use triggers::{EventSource, Triggers};
 use workflows::Workflows;
 
 use crate::config::Config;
 use crate::files;
+use crate::upkeep::Upkeep;
 use crate::vault::{self, Vault};
 
 /// How long a stopping server waits for what is in flight.
@@ -45,6 +47,8 @@ pub struct Yard {
     pub connections: Connections,
     pub imports: Imports,
     pub mcp: Arc<Mcp>,
+    pub composio: Option<Arc<Composio>>,
+    pub(crate) upkeep: Upkeep,
     pub workflows: Workflows,
     pub tools: Tools,
     pub triggers: Triggers,
@@ -76,8 +80,13 @@ impl Yard {
         let (changes, changed) = tokio::sync::mpsc::unbounded_channel();
         let mcp = Arc::new(Mcp::new(egress.clone(), mcp_settings(&config), changes));
         let mirror = Mirror::new(db.clone(), vault.sealer.clone(), vec![openapi.clone(), mcp.clone()]);
-        let mut catalog =
-            Catalog::new(vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about()), mirror.source(Mcp::about())]);
+        let composio = composio(&config, &clock)?;
+        let mut listed = vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about()), mirror.source(Mcp::about())];
+        listed.extend(composio.clone().map(|composio| composio as Arc<dyn Source>));
+        let mut catalog = Catalog::new(listed);
+        if composio.is_none() {
+            catalog = catalog.without(Unconfigured { provider: composio::KEY, setting: "COMPOSIO_API_KEY" });
+        }
         if config.sentence_model {
             catalog = catalog.with_embedder(Arc::new(Sentences::new(Some(config.data_dir.join("sentences.vectors")))));
         }
@@ -93,7 +102,7 @@ impl Yard {
                 (openapi::KEY, openapi.clone() as Arc<dyn Connector>),
                 (mcp::KEY, mcp.clone() as Arc<dyn Connector>),
             ]),
-            hosts: HashMap::new(),
+            hosts: composio.iter().map(|composio| (composio::KEY, composio.clone() as Arc<dyn Host>)).collect(),
             public_url: config.public_url.clone(),
         });
         let imports = Imports::new(imports::Parts {
@@ -104,15 +113,20 @@ impl Yard {
             connections: connections.clone(),
         });
         imports.hear(changed);
-        let sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
-        let runners = HashMap::from([
+        let mut sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
+        let mut runners = HashMap::from([
             (native::KEY, native as Arc<dyn Runner>),
             (openapi::KEY, openapi as Arc<dyn Runner>),
             (mcp::KEY, mcp.clone() as Arc<dyn Runner>),
         ]);
+        if let Some(composio) = &composio {
+            sources.insert(composio::KEY, composio.clone());
+            runners.insert(composio::KEY, composio.clone());
+        }
+        let finders = composio.iter().map(|composio| composio.clone() as Arc<dyn Finder>).collect();
         let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
         ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
-        let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners, vec![]);
+        let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners, finders);
         let triggers = Triggers::new(triggers::Parts {
             db: db.clone(),
             clock: clock.clone(),
@@ -123,6 +137,7 @@ impl Yard {
             accounts: accounts.clone(),
             sources,
             public_url: config.public_url.clone(),
+            hub_url: config.composio_webhook_url.clone(),
             composio_secret: config.composio_webhook_secret.clone(),
             settings: config.triggers,
         });
@@ -146,6 +161,8 @@ impl Yard {
             connections,
             imports,
             mcp,
+            composio,
+            upkeep: Upkeep::default(),
             workflows,
             tools,
             triggers,
@@ -187,6 +204,7 @@ impl Yard {
 
     /// Ends what is under way and closes the database.
     pub async fn close(&self) {
+        self.upkeep.end().await;
         self.triggers.drain().await;
         self.imports.drain().await;
         self.tools.drain().await;
@@ -210,11 +228,34 @@ pub fn egress(config: &Config) -> anyhow::Result<Egress> {
     Ok(Egress::new(egress::Config { allow, ..egress::Config::default() })?)
 }
 
-/// How MCP servers are used. A call ends a little before the request does, so that the caller hears why.
+/// Composio, where the operator has a key for it. Its address is the operator's word, so it may be a private one.
+fn composio(config: &Config, clock: &Clock) -> anyhow::Result<Option<Arc<Composio>>> {
+    let Some(key) = &config.composio_api_key else { return Ok(None) };
+    let url = config.composio_api_url.clone();
+    let host = url.host_str().unwrap_or_default();
+    let own = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+    let allow = if config.egress_allow.is_empty() { own } else { format!("{},{own}", config.egress_allow) };
+    let allow = allow.parse().context("`composio_api_url` is not usable")?;
+    let egress = Egress::new(egress::Config { allow, ..egress::Config::default() })?;
+    let settings = composio::Settings {
+        url,
+        key: key.clone().into(),
+        kept: config.data_dir.join("composio.catalog"),
+        catalog_life: config.composio_catalog_life,
+        limit: time_to_answer(config),
+    };
+    Ok(Some(Arc::new(Composio::new(settings, egress, clock.clone()))))
+}
+
+/// A call ends a little before the request does, so that the caller hears why.
+fn time_to_answer(config: &Config) -> Duration {
+    config.request_timeout.saturating_sub(Duration::from_secs(2)).max(Duration::from_secs(1))
+}
+
+/// How MCP servers are used.
 fn mcp_settings(config: &Config) -> mcp::Settings {
-    let limit = config.request_timeout.saturating_sub(Duration::from_secs(2)).max(Duration::from_secs(1));
     let Ok(commands) = config.mcp_commands.parse();
-    mcp::Settings { commands, limit, idle: MCP_IDLE }
+    mcp::Settings { commands, limit: time_to_answer(config), idle: MCP_IDLE }
 }
 
 /// The built-in manifests and the operator's.

@@ -7,6 +7,7 @@ mod context;
 mod deliveries;
 mod engine;
 mod error;
+mod hub;
 mod inbox;
 pub mod ingress;
 pub mod mapping;
@@ -41,9 +42,12 @@ use workflows::Workflows;
 
 pub use deliveries::{Completion, DeliveryQuery};
 pub use error::TriggerError;
+pub use hub::TidiedTriggers;
 pub use ingress::receive::{Received, Request};
 pub use model::{Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT, Words};
-pub use port::{Answer, EventSource, Incoming, Item, Judged, Polled, Refusal, Registered, Verified, Watch, WatchError, Way};
+pub use port::{
+    Answer, EventSource, Hub, Incoming, Item, Judged, Polled, Refusal, Registered, RemoteTrigger, Signed, Verified, Watch, WatchError, Way,
+};
 pub use provider::reseal;
 pub use schedules::NewSchedule;
 pub use store::ParentQuery;
@@ -100,7 +104,9 @@ pub struct Parts {
     pub sources: HashMap<&'static str, Arc<dyn EventSource>>,
     /// Where providers reach us.
     pub public_url: String,
-    /// What Composio signs with, where it is configured.
+    /// The address to which a provider with one address for all sends, where it is not the usual one.
+    pub hub_url: Option<String>,
+    /// What Composio signs with, where the operator says so.
     pub composio_secret: Option<String>,
     pub settings: Settings,
 }
@@ -115,6 +121,7 @@ struct Inner {
     arrived: Notify,
     running: engine::Running,
     throttle: ingress::receive::Throttle,
+    hub: hub::Remembered,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -130,6 +137,7 @@ impl Triggers {
             arrived: Notify::new(),
             running: engine::Running::default(),
             throttle: ingress::receive::Throttle::default(),
+            hub: hub::Remembered::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }))
@@ -194,6 +202,13 @@ impl Consumer for Triggers {
     }
 
     fn released<'a>(&'a self, project: ProjectId, connection: ConnectionId, why: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(self.pause_for(project, connection, why))
+        Box::pin(async move {
+            self.pause_for(project, connection, why).await?;
+            self.remove_remote(project, connection).await
+        })
+    }
+
+    fn replaced(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.register_again(project, connection))
     }
 }

@@ -7,7 +7,7 @@ use connections::Usable;
 use egress::EgressError;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use kernel::ConnectionId;
+use kernel::{ConnectionId, Timestamp};
 use serde_json::{Map, Value};
 
 /// A request that claims to come from a provider.
@@ -154,4 +154,49 @@ pub trait EventSource: Send + Sync + std::fmt::Debug {
 
     /// Asks for what is new since the cursor.
     fn poll<'a>(&'a self, watch: Watch<'a>, cursor: Option<&'a Value>) -> BoxFuture<'a, Result<Polled, WatchError>>;
+
+    /// The one address of all its events, for a provider that has one.
+    fn hub(&self) -> Option<&dyn Hub> {
+        None
+    }
+}
+
+/// What a provider signs with that sends all its events to one address.
+#[derive(Clone)]
+pub struct Signed {
+    /// The secret, where the provider shows it.
+    pub secret: Option<String>,
+    /// What had to be put right, for the operator.
+    pub repaired: Option<String>,
+}
+
+impl std::fmt::Debug for Signed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Signed").field("repaired", &self.repaired).finish_non_exhaustive()
+    }
+}
+
+/// A trigger that a provider has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteTrigger {
+    pub id: String,
+    pub event: String,
+    pub config: Value,
+    pub is_disabled: bool,
+    pub updated_at: Option<Timestamp>,
+}
+
+/// A provider that sends all events of a deployment to one address, signed with one secret.
+pub trait Hub: Send + Sync + std::fmt::Debug {
+    /// Makes sure that events are sent to the address. Where the secret is neither known here nor shown there, it is changed.
+    fn ensure<'a>(&'a self, url: &'a str, knows_secret: bool) -> BoxFuture<'a, Result<Signed, WatchError>>;
+
+    /// Has the provider sign with another secret from now on.
+    fn rotate(&self) -> BoxFuture<'_, Result<String, WatchError>>;
+
+    /// The triggers of these accounts, switched off or not.
+    fn instances(&self, accounts: Vec<String>) -> BoxFuture<'_, Result<Vec<RemoteTrigger>, WatchError>>;
+
+    /// Removes a trigger. One that is gone already is as good as removed.
+    fn remove<'a>(&'a self, trigger: &'a str) -> BoxFuture<'a, Result<(), WatchError>>;
 }

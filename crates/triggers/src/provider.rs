@@ -78,6 +78,7 @@ impl Triggers {
     }
 
     pub(crate) async fn register(&self, watched: &Watched, row: &Subscription, secret: &str) -> Result<Registered, TriggerError> {
+        self.ensure_hub(&watched.connection.provider).await?;
         match self.ask(watched, row, secret, Ask::Register).await? {
             Got::Registered(registered) => Ok(registered),
             Got::Unregistered | Got::Polled(_) => Ok(Registered::default()),
@@ -111,16 +112,7 @@ impl Triggers {
             },
             other => other,
         };
-        let name = &integration.name;
-        outcome.map_err(|error| match error {
-            WatchError::Config(reason) => TriggerError::Invalid(format!("{name}: {reason}")),
-            WatchError::Unauthorized(reason) => TriggerError::Upstream(format!("{name} refused the credential: {reason}")),
-            WatchError::Upstream(reason) => TriggerError::Upstream(format!("{name}: {reason}")),
-            WatchError::Server { status, message } => {
-                TriggerError::UpstreamServer(format!("{name} failed with status {status}: {message}"))
-            }
-            WatchError::Unreachable(error) => TriggerError::Upstream(format!("{name} could not be reached: {error}")),
-        })
+        outcome.map_err(|error| explained(&integration.name, error))
     }
 
     pub(crate) fn seal_secret(&self, row: &Subscription, secret: &str) -> Vec<u8> {
@@ -131,6 +123,17 @@ impl Triggers {
         let Some(sealed) = &row.secret else { return Ok(None) };
         let plain = self.sealer.open(sealed, place(row.id))?;
         Ok(Some(String::from_utf8_lossy(&plain).into_owned()))
+    }
+}
+
+/// A provider's failure as a caller hears of it.
+pub(crate) fn explained(name: &str, error: WatchError) -> TriggerError {
+    match error {
+        WatchError::Config(reason) => TriggerError::Invalid(format!("{name}: {reason}")),
+        WatchError::Unauthorized(reason) => TriggerError::Upstream(format!("{name} refused the credential: {reason}")),
+        WatchError::Upstream(reason) => TriggerError::Upstream(format!("{name}: {reason}")),
+        WatchError::Server { status, message } => TriggerError::UpstreamServer(format!("{name} failed with status {status}: {message}")),
+        WatchError::Unreachable(error) => TriggerError::Upstream(format!("{name} could not be reached: {error}")),
     }
 }
 
@@ -150,7 +153,7 @@ pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, TriggerError> {
             resealed += db.execute(sql, args![project, id, new, old]).await?;
         }
     }
-    Ok(resealed)
+    Ok(resealed + crate::hub::reseal(db, sealer).await?)
 }
 
 async fn once(watched: &Watched, usable: &connections::Usable, url: &str, secret: &str, ask: &Ask<'_>) -> Result<Got, WatchError> {

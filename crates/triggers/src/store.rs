@@ -240,6 +240,26 @@ pub(crate) async fn subscriptions_by_trigger(db: &Db, provider: &str, trigger: &
     db.all(sql, args![trigger, provider]).await?.iter().map(subscription).collect()
 }
 
+/// The live subscriptions of one connection.
+pub(crate) async fn of_connection(db: &Db, project: ProjectId, connection: ConnectionId) -> Result<Vec<Subscription>, StoreError> {
+    let sql = concat!(
+        "select ",
+        subscription_columns!(),
+        " from trigger_subscriptions where project_id = $1 and connection_id = $2 and deleted_at is null"
+    );
+    db.all(sql, args![project, connection]).await?.iter().map(subscription).collect()
+}
+
+/// The live subscriptions of a project that have a trigger at the provider.
+pub(crate) async fn with_trigger(db: &Db, project: ProjectId, provider: &str) -> Result<Vec<Subscription>, StoreError> {
+    let sql = concat!(
+        "select ",
+        subscription_columns!(),
+        " from trigger_subscriptions where project_id = $1 and provider = $2 and trigger_id is not null and deleted_at is null"
+    );
+    db.all(sql, args![project, provider]).await?.iter().map(subscription).collect()
+}
+
 pub(crate) async fn live_twin(db: &Db, project: ProjectId, fingerprint: &[u8]) -> Result<Option<Subscription>, StoreError> {
     let sql = concat!(
         "select ",

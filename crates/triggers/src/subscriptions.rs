@@ -291,7 +291,13 @@ impl Triggers {
         let is_theirs = watched.source.has_own_secret(&watched.integration.key);
         let secret = known.clone().unwrap_or_else(token);
         if let Way::Register = watched.way {
-            let registered = self.register(watched, row, &secret).await?;
+            let registered = match self.register(watched, row, &secret).await {
+                Ok(registered) => registered,
+                Err(error) => {
+                    self.undo_registration(watched).await;
+                    return Err(error);
+                }
+            };
             row.trigger_id = registered.remote.or_else(|| Some(format!("reg_{}", row.token)));
             if let Some(secret) = registered.secret.or((!is_theirs || known.is_some()).then_some(secret)) {
                 row.secret = Some(self.seal_secret(row, &secret));
@@ -307,7 +313,12 @@ impl Triggers {
 
     /// Tells the provider to stop, as well as it can be told.
     pub(crate) async fn end(&self, row: &Subscription, watched: Option<&Watched>) {
-        let Some(watched) = watched.filter(|_| row.trigger_id.is_some()) else { return };
+        let (Some(watched), Some(trigger)) = (watched, &row.trigger_id) else { return };
+        // A provider that knows one trigger for the same configuration has one for several of ours, such as a test.
+        let sharing = rows::subscriptions_by_trigger(&self.db, &row.provider, trigger).await.unwrap_or_default();
+        if sharing.iter().any(|other| other.id != row.id && fires(other)) {
+            return;
+        }
         let secret = self.secret(row).ok().flatten().unwrap_or_default();
         if let Err(error) = self.unregister(watched, row, &secret).await
             && !crate::provider::is_gone(&error)

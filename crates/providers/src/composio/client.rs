@@ -59,7 +59,11 @@ impl Fault {
         match self {
             Self::Unreachable(error) => matches!(
                 error,
-                EgressError::Timeout { .. } | EgressError::Io { .. } | EgressError::Connect { .. } | EgressError::Dns { .. } | EgressError::Tls { .. }
+                EgressError::Timeout { .. }
+                    | EgressError::Io { .. }
+                    | EgressError::Connect { .. }
+                    | EgressError::Dns { .. }
+                    | EgressError::Tls { .. }
             ),
             Self::Server { .. } => true,
             Self::Refused { .. } | Self::Malformed(_) | Self::Resting(_) => false,
@@ -152,8 +156,11 @@ impl Client {
         if !ask.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&ask.query);
         }
-        let mut key = HeaderValue::from_str(self.key.expose_secret())
-            .map_err(|_| Fault::Refused { status: 401, code: None, message: "the API key cannot be sent; check COMPOSIO_API_KEY".to_owned() })?;
+        let mut key = HeaderValue::from_str(self.key.expose_secret()).map_err(|_| Fault::Refused {
+            status: 401,
+            code: None,
+            message: "the API key cannot be sent; check COMPOSIO_API_KEY".to_owned(),
+        })?;
         key.set_sensitive(true);
         let mut request = Request::new(ask.method.clone(), url)
             .header(HeaderName::from_static("x-api-key"), key)

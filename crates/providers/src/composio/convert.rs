@@ -12,8 +12,7 @@ use super::KEY;
 /// Composio's own tools about tools; what they do is done here.
 const META: &str = "composio";
 /// Tags that say how a tool acts, not what it is about.
-const HINTS: [&str; 7] =
-    ["destructiveHint", "idempotentHint", "mcpIgnore", "openWorldHint", "readOnlyHint", "updateHint", "important"];
+const HINTS: [&str; 7] = ["destructiveHint", "idempotentHint", "mcpIgnore", "openWorldHint", "readOnlyHint", "updateHint", "important"];
 
 /// A toolkit, as far as it is read.
 #[derive(Clone, Debug, Serialize, Deserialize)]

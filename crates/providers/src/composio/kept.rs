@@ -85,7 +85,9 @@ mod tests {
         let path = dir.join("composio.catalog");
         let offer = Offer {
             toolkits: vec![serde_json::from_value(json!({"slug": "a", "name": "A", "auth_schemes": ["OAUTH2"]})).unwrap()],
-            tools: vec![serde_json::from_value(json!({"slug": "A_X", "toolkit": {"slug": "a"}, "input_parameters": {"type": "object"}})).unwrap()],
+            tools: vec![
+                serde_json::from_value(json!({"slug": "A_X", "toolkit": {"slug": "a"}, "input_parameters": {"type": "object"}})).unwrap(),
+            ],
             triggers: vec![],
         };
         write(&path, "key", Timestamp::from_micros(7), &offer).unwrap();

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Ask, Client, Fault};
-use super::convert::{self, Tool, Toolkit, TriggerType, Whole};
+use super::convert::{self, Tool, Toolkit};
 use super::kept::{self, Offer};
 use super::listing::Listing;
 use super::{Composio, KEY};
@@ -25,6 +25,7 @@ const MOST_PAGES: usize = 200;
 const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long somebody who named Composio waits for its first list.
 const PATIENCE: Duration = Duration::from_secs(20);
+const YOUNG: Duration = Duration::from_mins(5);
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// How long what is not there is not asked for again, and how many such names are remembered.
@@ -116,24 +117,24 @@ impl Composio {
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         let work = async {
             self.open_kept().await;
-            let mut pause = FIRST_PAUSE;
+            let (mut pause, mut wait) = (FIRST_PAUSE, self.due_in());
             loop {
-                let due = self.due_in();
-                if due.is_zero() {
-                    match self.read_all().await {
-                        Ok(()) => pause = FIRST_PAUSE,
-                        Err(fault) => {
-                            tracing::warn!(%fault, "Composio's catalog could not be read; what is known of it stays");
-                            tokio::time::sleep(pause).await;
-                            pause = (pause * 2).min(LONGEST_PAUSE);
-                        }
-                    }
-                    continue;
-                }
                 tokio::select! {
-                    () = tokio::time::sleep(due) => {}
-                    () = self.stale.notified() => self.publish(|known| Listing { read_at: None, ..known.clone() }),
+                    () = tokio::time::sleep(wait) => {}
+                    () = self.stale.notified() => if self.is_young() { continue },
                 }
+                wait = match self.read_all().await {
+                    Ok(()) => {
+                        pause = FIRST_PAUSE;
+                        self.due_in()
+                    }
+                    Err(fault) => {
+                        tracing::warn!(%fault, "Composio's catalog could not be read; what is known of it stays");
+                        let waited = pause;
+                        pause = (pause * 2).min(LONGEST_PAUSE);
+                        waited
+                    }
+                };
             }
         };
         stop.run_until_cancelled(work).await;
@@ -144,6 +145,11 @@ impl Composio {
         let Some(read_at) = self.listing().read_at else { return Duration::ZERO };
         let due = read_at.plus(self.settings.catalog_life);
         Duration::from_micros(u64::try_from(due.micros() - self.clock.now().micros()).unwrap_or(0))
+    }
+
+    /// Whether the list was read so lately that it need not be read again at somebody's word.
+    fn is_young(&self) -> bool {
+        self.listing().read_at.is_some_and(|at| at.plus(YOUNG) > self.clock.now())
     }
 
     async fn open_kept(&self) {
@@ -159,7 +165,7 @@ impl Composio {
     }
 
     /// Reads everything. Until that is done for the first time, the toolkits are listed without their tools.
-    pub async fn read_all(&self) -> Result<(), Fault> {
+    pub(super) async fn read_all(&self) -> Result<(), Fault> {
         let read = self.read_offer().await;
         if let Err(fault) = &read {
             self.readiness.send_if_modified(|readiness| {
@@ -185,7 +191,12 @@ impl Composio {
         *self.last_fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.readiness.send_replace(Readiness::Ready);
         let listing = self.listing();
-        tracing::info!(toolkits = listing.integrations.len(), tools = listing.tools(), events = listing.events(), "read Composio's catalog");
+        tracing::info!(
+            toolkits = listing.integrations.len(),
+            tools = listing.tools(),
+            events = listing.events(),
+            "read Composio's catalog"
+        );
         Ok(())
     }
 
@@ -216,11 +227,11 @@ impl Composio {
 
     /// Reads one toolkit that is not listed, or not with its tools.
     async fn reach_integration(&self, key: &str) -> Result<(), Fault> {
-        if self.listing().is_filled(key) || self.missed.holds(key) {
-            return Ok(());
-        }
-        let path = ["toolkits", key];
-        let toolkit = match self.client.ask(Ask::get(&path)).await {
+        if self.listing().is_filled(key) || self.missed.holds(key) { Ok(()) } else { self.fill(key).await }
+    }
+
+    async fn fill(&self, key: &str) -> Result<(), Fault> {
+        let toolkit = match self.client.ask(Ask::get(&["toolkits", key])).await {
             Ok(toolkit) => one::<Toolkit>(toolkit)?,
             Err(fault) if fault.is_missing() => {
                 self.missed.add(key.to_owned());
@@ -250,7 +261,7 @@ impl Composio {
         let prefixed = format!("{}_{action}", key.to_uppercase());
         for slug in [prefixed.as_str(), action] {
             match self.client.ask(Ask::get(&["tools", slug])).await {
-                Ok(tool) if one::<Tool>(tool.clone())?.toolkit.eq_ignore_ascii_case(key) => return self.fill_again(key, integration).await,
+                Ok(tool) if one::<Tool>(tool.clone())?.toolkit.eq_ignore_ascii_case(key) => return self.fill(key).await,
                 Ok(_) => {}
                 Err(fault) if fault.is_missing() => {}
                 Err(fault) => return Err(fault),
@@ -259,19 +270,19 @@ impl Composio {
         self.missed.add(name);
         Ok(())
     }
-
-    async fn fill_again(&self, key: &str, old: &Integration) -> Result<(), Fault> {
-        let empty = Whole { toolkit: one(serde_json::json!({"slug": key, "name": old.name}))?, tools: vec![], triggers: vec![], is_filled: false };
-        self.publish(|known| known.with(empty.into()));
-        self.reach_integration(key).await
-    }
 }
 
 /// All pages of a list. Entries that cannot be read are left out; a page that cannot is a failure.
-pub(super) async fn pages<T: DeserializeOwned>(client: &Client, path: &[&str], query: &[(&str, &str)], limit: usize) -> Result<Vec<T>, Fault> {
+pub(super) async fn pages<T: DeserializeOwned>(
+    client: &Client,
+    path: &[&str],
+    query: &[(&str, &str)],
+    limit: usize,
+) -> Result<Vec<T>, Fault> {
     let (mut all, mut cursor) = (Vec::new(), None::<String>);
     for _ in 0..MOST_PAGES {
-        let mut ask = query.iter().fold(Ask::get(path), |ask, (name, value)| ask.with(name, value)).with("limit", limit).within(PAGE_TIMEOUT);
+        let mut ask =
+            query.iter().fold(Ask::get(path), |ask, (name, value)| ask.with(name, value)).with("limit", limit).within(PAGE_TIMEOUT);
         if let Some(cursor) = &cursor {
             ask = ask.with("cursor", cursor);
         }

@@ -141,7 +141,7 @@ pub(crate) async fn actions(
     };
     let integration = app.catalog.reach_integration(scope.project, &provider, &key).await?;
     let page = app.catalog.actions(scope.project, &provider, &key, &query)?;
-    let actions: Vec<_> = page.items.iter().map(|action| ActionBody::new(action, &integration.categories, full)).collect();
+    let actions: Vec<_> = page.items.iter().map(|action| ActionBody::new(action, action.categories(&integration), full)).collect();
     Ok(Json(ActionsAnswer { count: actions.len(), total: page.total, cursor: page.cursor, actions }))
 }
 
@@ -157,5 +157,5 @@ pub(crate) async fn action(
     app.catalog.reach(&provider, Reach::Action(&key, &action)).await?;
     let integration = app.catalog.integration(scope.project, &provider, &key)?;
     let found = integration.action(&action).ok_or(CatalogError::UnknownAction(action))?;
-    Ok(Json(ActionAnswer { count: 1, action: ActionBody::new(found, &integration.categories, true) }))
+    Ok(Json(ActionAnswer { count: 1, action: ActionBody::new(found, found.categories(&integration), true) }))
 }

@@ -74,7 +74,7 @@ pub(super) enum KeyCommand {
 }
 
 /// Opens what is there. A command that looks at a yard does not make one by the way.
-async fn existing(config: Config) -> anyhow::Result<Yard> {
+pub(super) async fn existing(config: Config) -> anyhow::Result<Yard> {
     if !store::Db::is_there(&config.database_url) {
         let address = store::redact(&config.database_url);
         anyhow::bail!("there is no database at {address}; start `toolyard serve` once, or name the right --data-dir");

@@ -6,6 +6,7 @@ mod approval;
 mod bench;
 mod call;
 mod client;
+mod composio;
 mod connect;
 mod discover;
 mod import;
@@ -89,6 +90,9 @@ enum Command {
     /// Create, list and revoke keys; rotate the sealing key
     #[command(subcommand)]
     Key(admin::KeyCommand),
+    /// See to Composio: what it offers, where it sends events, what it signs with
+    #[command(subcommand)]
+    Composio(composio::ComposioCommand),
     /// Print the OpenAPI document
     Openapi,
     /// Print a script that completes commands with the tab key
@@ -148,6 +152,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Mcp(args) => mcp::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
+        Command::Composio(command) => composio::run(config, command).await?,
         Command::Key(command) => admin::key(config, command).await?,
         Command::Completions { shell } => print::out(&completions(shell)),
         Command::Bench(command) => bench::run(command).await?,

@@ -19,6 +19,7 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     let yard = Yard::open(config).await?;
     yard.imports.start();
     yard.triggers.start().await.context("cannot start the triggers")?;
+    yard.start_composio();
     warm(&yard);
     greet(&yard);
     yard::serve(listener, yard.app(), stop_signal()?).await?;

@@ -26,6 +26,8 @@ const MAX_REFUSED: u32 = 120;
 const MAX_ADDRESSES: usize = 10_000;
 /// Headers that may carry a credential of the sender; they are never stored.
 const PRIVATE: [&str; 5] = ["authorization", "cookie", "proxy-authorization", "x-webhook-token", "x-gitlab-token"];
+/// The provider whose messages come to one address for everybody.
+const COMPOSIO: &str = "composio";
 const SCHEMES: [&str; 3] = ["token", "hmac_sha256", "standard_webhooks"];
 
 /// A request as it came in.
@@ -129,18 +131,15 @@ impl Triggers {
 
     /// A message from Composio, which has one address for everybody.
     pub async fn receive_composio(&self, request: &Request<'_>) -> Result<Received, TriggerError> {
-        const ADDRESS: &str = "composio";
-        if self.0.throttle.is_closed(ADDRESS) {
+        if self.0.throttle.is_closed(COMPOSIO) {
             return Ok(Received::Throttled);
         }
         let incoming = Incoming { method: request.method, url: "", query: request.query, headers: request.headers, body: request.body };
-        let secret = self.composio_secret.as_deref().unwrap_or_default();
-        let now = self.clock.now().seconds();
-        let verified = match super::composio(secret.as_bytes(), &incoming, now, self.settings.composio_window) {
+        let verified = match self.prove_composio(&incoming).await? {
             Ok(verified) => verified,
             Err(refusal) => {
                 tracing::info!(%refusal, "a request from Composio was refused");
-                self.0.throttle.refuse(ADDRESS);
+                self.0.throttle.refuse(COMPOSIO);
                 return Ok(Received::Refused);
             }
         };
@@ -149,11 +148,23 @@ impl Triggers {
         }
         let Ok(body) = serde_json::from_slice::<Value>(request.body) else { return Ok(Received::NotJson) };
         let envelope = read_envelope(request.headers, &body);
+        match (&envelope.kind, &envelope.account_id, &envelope.trigger_id) {
+            (Kind::AccountExpired, Some(account), _) => {
+                self.connections.lost(COMPOSIO, account, "Composio says that the account has expired. Connect it again.").await?;
+                return Ok(Received::Accepted(None));
+            }
+            (Kind::TriggerDisabled, _, Some(trigger)) => {
+                let why = "Composio switched this trigger off. Mend the connection, then refresh the subscription.";
+                self.trigger_disabled(COMPOSIO, trigger, why).await?;
+                return Ok(Received::Accepted(None));
+            }
+            _ => {}
+        }
         let (Kind::Trigger, Some(trigger), Some(event_id)) = (&envelope.kind, &envelope.trigger_id, &envelope.event_id) else {
             return Ok(Received::Accepted(Some("No trigger_id/id to route")));
         };
         let mut outcome = Received::Accepted(None);
-        for row in rows::subscriptions_by_trigger(&self.db, "composio", trigger).await? {
+        for row in rows::subscriptions_by_trigger(&self.db, COMPOSIO, trigger).await? {
             let mut event = EventRow {
                 headers: shown(request.headers, None),
                 body: request.body.to_vec(),
@@ -168,6 +179,26 @@ impl Triggers {
             }
         }
         Ok(outcome)
+    }
+
+    /// Proves a message from Composio with any of the secrets that it may sign with.
+    async fn prove_composio(&self, incoming: &Incoming<'_>) -> Result<Result<Verified, Refusal>, TriggerError> {
+        let now = self.clock.now().seconds();
+        let prove = |secrets: &[String]| {
+            let mut refusal = Refusal::NoSecret;
+            for secret in self.composio_secret.iter().chain(secrets) {
+                match super::composio(secret.as_bytes(), incoming, now, self.settings.composio_window) {
+                    Ok(verified) => return Ok(verified),
+                    Err(why) => refusal = why,
+                }
+            }
+            Err(refusal)
+        };
+        let proven = prove(&self.hub_secrets(COMPOSIO).await?);
+        if !matches!(proven, Err(Refusal::Mismatch | Refusal::NoSecret)) {
+            return Ok(proven);
+        }
+        Ok(self.hub_secrets_again(COMPOSIO).await?.map_or(proven, |secrets| prove(&secrets)))
     }
 
     async fn take(&self, row: &Subscription, event: EventRow, verified: Option<&Verified>) -> Result<Received, TriggerError> {

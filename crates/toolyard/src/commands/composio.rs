@@ -1,0 +1,62 @@
+//! `toolyard composio`: the operator's view of Composio, straight from the configuration and the database.
+
+use anyhow::Context;
+use clap::Subcommand;
+use providers::composio::KEY;
+
+use super::admin::existing;
+use super::print;
+use crate::config::Config;
+use crate::yard::Yard;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ComposioCommand {
+    /// Ask Composio with the key, and see what it offers and where it sends events
+    Status,
+    /// Make Composio send its events here, and put its webhook subscription right
+    Webhook,
+    /// Have Composio sign its events with another secret; the old one is taken for another day
+    RotateSecret,
+    /// Remove accounts and triggers that exist at Composio and not here, and mark what exists only here
+    Tidy,
+}
+
+pub(super) async fn run(config: Config, command: ComposioCommand) -> anyhow::Result<()> {
+    let yard = existing(config).await?;
+    let done = act(&yard, command).await;
+    yard.close().await;
+    done
+}
+
+async fn act(yard: &Yard, command: ComposioCommand) -> anyhow::Result<()> {
+    let composio = yard.composio.as_ref().context("Composio is not configured; set COMPOSIO_API_KEY")?;
+    match command {
+        ComposioCommand::Status => {
+            let status = composio.sync().await.map_err(anyhow::Error::msg)?;
+            print::out(&format!(
+                "composio  {}\noffers    {} toolkits, {} tools, {} events\nevents    {}\n",
+                yard.config.composio_api_url,
+                status.toolkits,
+                status.tools,
+                status.events,
+                yard.triggers.hub_address(KEY)
+            ));
+        }
+        ComposioCommand::Webhook => match yard.triggers.ensure_hub(KEY).await? {
+            Some(what) => print::out(&format!("put right: {what}\n")),
+            None => print::out("Composio sends its events here already\n"),
+        },
+        ComposioCommand::RotateSecret => {
+            yard.triggers.rotate_hub(KEY).await?;
+            print::out("Composio signs with a new secret; the old one is taken for another day\n");
+        }
+        ComposioCommand::Tidy => {
+            let (found, watched) = yard.tidy_composio().await?;
+            print::out(&format!(
+                "removed      {} accounts, {} triggers\nnot valid    {} connections, {} subscriptions\n",
+                found.removed, watched.removed, found.invalidated, watched.invalidated
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! What keeps Composio and the yard in step: its catalog, the address of its events, and what only one side knows of.
+
+use std::time::Duration;
+
+use connections::Tidied;
+use providers::composio::KEY;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use triggers::TidiedTriggers;
+
+use crate::yard::Yard;
+
+/// Often enough that nothing lingers, rarely enough that nobody notices.
+const EVERY: Duration = Duration::from_hours(1);
+/// How soon a provider that could not be asked is asked again.
+const AGAIN: Duration = Duration::from_mins(1);
+
+/// Work that goes on beside the requests.
+#[derive(Debug, Default)]
+pub struct Upkeep {
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Upkeep {
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Yard {
+    /// Starts to mirror Composio's catalog and to look after what is there, where Composio is configured.
+    pub fn start_composio(&self) {
+        let Some(composio) = &self.composio else { return };
+        let Upkeep { tasks, stop } = &self.upkeep;
+        tasks.spawn(composio.clone().run(stop.clone()));
+        let (accounts, connections, triggers) = (self.accounts.clone(), self.connections.clone(), self.triggers.clone());
+        let looking = async move {
+            loop {
+                let wait = match triggers.ensure_hub(KEY).await {
+                    Ok(_) => EVERY,
+                    Err(error) => {
+                        tracing::warn!(%error, "Composio's events may not come");
+                        AGAIN
+                    }
+                };
+                match tidy(&accounts, &connections, &triggers).await {
+                    Ok((found, watched)) if found != Tidied::default() || watched != TidiedTriggers::default() => {
+                        tracing::info!(?found, ?watched, "brought Composio's accounts and triggers in step");
+                    }
+                    Ok(_) => {}
+                    Err(error) => tracing::info!(%error, "Composio's accounts could not be looked through"),
+                }
+                tokio::time::sleep(wait).await;
+            }
+        };
+        let stop = stop.clone();
+        tasks.spawn(async move { stop.run_until_cancelled(looking).await });
+    }
+
+    /// Removes what exists at Composio and not here, and marks what exists here and not there.
+    pub async fn tidy_composio(&self) -> anyhow::Result<(Tidied, TidiedTriggers)> {
+        tidy(&self.accounts, &self.connections, &self.triggers).await
+    }
+}
+
+async fn tidy(
+    accounts: &accounts::Accounts,
+    connections: &connections::Connections,
+    triggers: &triggers::Triggers,
+) -> anyhow::Result<(Tidied, TidiedTriggers)> {
+    let (mut found, mut watched) = (Tidied::default(), TidiedTriggers::default());
+    for project in accounts.list_projects().await? {
+        // Triggers first: they end with the accounts that they belong to.
+        let one = triggers.tidy(KEY, project.id).await?;
+        watched.removed += one.removed;
+        watched.invalidated += one.invalidated;
+        let one = connections.tidy(KEY, project.id).await?;
+        found.removed += one.removed;
+        found.invalidated += one.invalidated;
+    }
+    Ok((found, watched))
+}

@@ -1,0 +1,310 @@
+//! Providers that send all events of a deployment to one address: that they do, what they sign with, and that both sides know the same
+//! triggers.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernel::seal::{Place, Sealer};
+use kernel::{ConnectionId, ProjectId, Timestamp};
+use serde_json::Value;
+use store::{Db, Row, StoreError, args};
+use uuid::Uuid;
+
+use crate::model::Subscription;
+use crate::port::{EventSource, RemoteTrigger, Signed};
+use crate::provider::{Watched, explained};
+use crate::store as rows;
+use crate::subscriptions::fires;
+use crate::{TriggerError, Triggers};
+
+/// How long it is taken for granted that events are sent here.
+const SURE: Duration = Duration::from_mins(10);
+/// How long secrets are remembered; another node may have changed them.
+const REMEMBERED: Duration = Duration::from_secs(30);
+/// How soon after a signature that does not fit they are read again, and the provider is asked again.
+const READ_AGAIN: Duration = Duration::from_secs(2);
+const ASK_AGAIN: Duration = Duration::from_mins(1);
+/// How long the secret before the last one is still taken: requests signed with it may be on their way.
+const OVERLAP: Duration = Duration::from_hours(24);
+/// A trigger that changed lately may belong to a request that is still under way.
+const YOUNG: Duration = Duration::from_mins(15);
+
+/// What a process remembers of one hub.
+#[derive(Default)]
+pub(crate) struct Remembered(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    ensured: Option<Instant>,
+    asked: Option<Instant>,
+    secrets: Option<(Instant, Vec<String>)>,
+}
+
+impl std::fmt::Debug for Remembered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Remembered")
+    }
+}
+
+impl Remembered {
+    fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What bringing both sides together came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TidiedTriggers {
+    /// Triggers that nobody here knew, or wanted.
+    pub removed: usize,
+    /// Subscriptions whose triggers are gone.
+    pub invalidated: usize,
+}
+
+impl Triggers {
+    /// The address that a hub sends to.
+    pub fn hub_address(&self, provider: &str) -> String {
+        let own = || format!("{}/triggers/{provider}/events", self.public_url.trim_end_matches('/'));
+        self.hub_url.clone().unwrap_or_else(own)
+    }
+
+    /// Makes sure that a provider sends its events here; what had to be put right, if anything.
+    pub async fn ensure_hub(&self, provider: &str) -> Result<Option<String>, TriggerError> {
+        let Some(source) = self.sources.get(provider).filter(|source| source.hub().is_some()).cloned() else { return Ok(None) };
+        if self.0.hub.with(|state| state.ensured.is_some_and(|at| at.elapsed() < SURE)) {
+            return Ok(None);
+        }
+        self.ensure_now(provider, &*source).await
+    }
+
+    async fn ensure_now(&self, provider: &str, source: &dyn EventSource) -> Result<Option<String>, TriggerError> {
+        let Some(hub) = source.hub() else { return Ok(None) };
+        let known = self.read_secrets(provider).await?;
+        let Signed { secret, repaired } =
+            hub.ensure(&self.hub_address(provider), !known.is_empty()).await.map_err(|error| explained(provider, error))?;
+        if let Some(secret) = secret.filter(|secret| known.first() != Some(secret)) {
+            self.keep_secret(provider, &secret).await?;
+        }
+        if let Some(what) = &repaired {
+            tracing::warn!(provider, "the webhook subscription was put right: {what}");
+        }
+        self.0.hub.with(|state| state.ensured = Some(Instant::now()));
+        Ok(repaired)
+    }
+
+    /// Has a provider sign with another secret; the old one is taken for another day.
+    pub async fn rotate_hub(&self, provider: &str) -> Result<(), TriggerError> {
+        let source = self.sources.get(provider).cloned().ok_or(TriggerError::NotFound("Provider"))?;
+        self.ensure_now(provider, &*source).await?;
+        let hub = source.hub().ok_or(TriggerError::NotFound("Provider"))?;
+        let secret = hub.rotate().await.map_err(|error| explained(provider, error))?;
+        self.keep_secret(provider, &secret).await
+    }
+
+    /// The secrets that a provider may sign with now: the newest, the one before, and the one that the operator set.
+    pub(crate) async fn hub_secrets(&self, provider: &str) -> Result<Vec<String>, TriggerError> {
+        let remembered = self.0.hub.with(|state| state.secrets.clone().filter(|(at, _)| at.elapsed() < REMEMBERED));
+        match remembered {
+            Some((_, secrets)) => Ok(secrets),
+            None => self.read_secrets(provider).await,
+        }
+    }
+
+    /// The secrets again, after a signature did not fit: another node, or the operator, may have changed them. The provider is asked too, in
+    /// the background and rarely, because anybody can send such a request.
+    pub(crate) async fn hub_secrets_again(&self, provider: &'static str) -> Result<Option<Vec<String>>, TriggerError> {
+        let (is_fresh, may_ask) = self.0.hub.with(|state| {
+            let is_fresh = state.secrets.as_ref().is_some_and(|(at, _)| at.elapsed() < READ_AGAIN);
+            let may_ask = state.asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN);
+            if may_ask {
+                state.asked = Some(Instant::now());
+            }
+            (is_fresh, may_ask)
+        });
+        if may_ask && let Some(source) = self.sources.get(provider).cloned() {
+            let this = self.clone();
+            self.0.tasks.spawn(async move {
+                if let Err(error) = this.ensure_now(provider, &*source).await {
+                    tracing::info!(provider, %error, "the provider could not be asked what it signs with");
+                }
+            });
+        }
+        if is_fresh { Ok(None) } else { self.read_secrets(provider).await.map(Some) }
+    }
+
+    async fn read_secrets(&self, provider: &str) -> Result<Vec<String>, TriggerError> {
+        let sql = "select name, id, secret, updated_at from deployment_secrets where name = $1 or name = $2";
+        let (newest, before) = (newest(provider), before(provider));
+        let found = self.db.all(sql, args![newest.as_str(), before.as_str()]).await?;
+        let mut secrets = Vec::new();
+        for name in [&newest, &before] {
+            for row in &found {
+                let Kept { name: own, id, sealed, updated_at } = Kept::read(row)?;
+                let is_current = own == newest || updated_at.plus(OVERLAP) > self.clock.now();
+                if own == *name && is_current {
+                    secrets.push(String::from_utf8_lossy(&self.sealer.open(&sealed, place(id))?).into_owned());
+                }
+            }
+        }
+        self.0.hub.with(|state| state.secrets = Some((Instant::now(), secrets.clone())));
+        Ok(secrets)
+    }
+
+    async fn keep_secret(&self, provider: &str, secret: &str) -> Result<(), TriggerError> {
+        let (id, now) = (Uuid::now_v7(), self.clock.now());
+        let sealed = self.sealer.seal(secret.as_bytes(), place(id));
+        let mut tx = self.db.begin().await?;
+        tx.execute("delete from deployment_secrets where name = $1", args![before(provider)]).await?;
+        let sql = "update deployment_secrets set name = $2, updated_at = $3 where name = $1";
+        tx.execute(sql, args![newest(provider), before(provider), now]).await?;
+        let sql = "insert into deployment_secrets (name, id, secret, updated_at) values ($1, $2, $3, $4)";
+        tx.execute(sql, args![newest(provider), id, sealed, now]).await?;
+        tx.commit().await?;
+        self.0.hub.with(|state| state.secrets = None);
+        Ok(())
+    }
+
+    /// The provider switched a trigger off by itself.
+    pub(crate) async fn trigger_disabled(&self, provider: &str, trigger: &str, why: &str) -> Result<(), TriggerError> {
+        let sql = "update trigger_subscriptions set is_valid = false, reason = $3, updated_at = $4 \
+                   where provider = $1 and trigger_id = $2 and deleted_at is null and is_valid";
+        self.db.execute(sql, args![provider, trigger, why, self.clock.now()]).await?;
+        Ok(())
+    }
+
+    /// Removes the triggers of a connection that is of no use any more; what stays is found by `tidy`.
+    pub(crate) async fn remove_remote(&self, project: ProjectId, connection: ConnectionId) -> Result<(), StoreError> {
+        for row in rows::of_connection(&self.db, project, connection).await? {
+            let Some(source) = self.sources.get(row.provider.as_str()).filter(|source| source.hub().is_some()).cloned() else { continue };
+            let Some(trigger) = row.trigger_id.clone() else { continue };
+            self.0.tasks.spawn(async move {
+                let Some(hub) = source.hub() else { return };
+                if let Err(error) = hub.remove(&trigger).await {
+                    tracing::info!(?error, "a trigger could not be removed at its provider yet");
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Another account is behind a connection: what it watches is watched through the new one.
+    pub(crate) async fn register_again(&self, project: ProjectId, connection: ConnectionId) -> Result<(), StoreError> {
+        for row in rows::of_connection(&self.db, project, connection).await? {
+            if !fires(&row) || row.trigger_id.is_none() {
+                continue;
+            }
+            let registered = match self.watched_by(&row).await {
+                Ok(Some(watched)) => self.register(&watched, &row, "").await,
+                Ok(None) => continue,
+                Err(error) => Err(error),
+            };
+            let (trigger, why) = match registered {
+                Ok(registered) => (registered.remote, None),
+                Err(error) => (None, Some(error.to_string())),
+            };
+            let sql = "update trigger_subscriptions set trigger_id = $3, is_valid = $4, reason = $5, updated_at = $6 \
+                       where project_id = $1 and id = $2 and deleted_at is null";
+            let args = args![project, row.id, trigger, why.is_none(), why, self.clock.now()];
+            self.db.execute(sql, args).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what a registration may have made before its answer was lost.
+    pub(crate) async fn undo_registration(&self, watched: &Watched) {
+        let Some(hub) = watched.source.hub() else { return };
+        let provider = watched.connection.provider.as_str();
+        let Ok(Some(account)) = self.connections.account(watched.connection.project, watched.connection.id).await else { return };
+        let config = Value::Object(watched.config.clone());
+        let Ok(listed) = hub.instances(vec![account]).await else { return };
+        for trigger in listed.iter().filter(|trigger| trigger.event == watched.event.key && trigger.config == config) {
+            let known = rows::subscriptions_by_trigger(&self.db, provider, &trigger.id).await;
+            if known.is_ok_and(|known| known.is_empty())
+                && let Err(error) = hub.remove(&trigger.id).await
+            {
+                tracing::info!(?error, "a trigger whose making failed could not be removed yet");
+            }
+        }
+    }
+
+    /// Brings a project's subscriptions and its triggers at the provider together: what nobody here wants is removed there, what is gone there
+    /// is not valid here.
+    pub async fn tidy(&self, provider: &str, project: ProjectId) -> Result<TidiedTriggers, TriggerError> {
+        let Some(source) = self.sources.get(provider).cloned() else { return Ok(TidiedTriggers::default()) };
+        let Some(hub) = source.hub() else { return Ok(TidiedTriggers::default()) };
+        let accounts = self.connections.accounts(provider, project).await?;
+        if accounts.is_empty() {
+            return Ok(TidiedTriggers::default());
+        }
+        let listed = hub.instances(accounts).await.map_err(|error| explained(provider, error))?;
+        let mut known = rows::with_trigger(&self.db, project, provider).await?;
+        let mut tidied = TidiedTriggers::default();
+        let young = self.clock.now().minus(YOUNG);
+        for trigger in &listed {
+            let is_wanted = known.iter().any(|row| row.trigger_id.as_ref() == Some(&trigger.id) && fires(row));
+            if is_wanted || trigger.updated_at.is_none_or(|at| at > young) {
+                continue;
+            }
+            match hub.remove(&trigger.id).await {
+                Ok(()) => tidied.removed += 1,
+                Err(error) => tracing::info!(provider, ?error, "a trigger that nobody wants could not be removed"),
+            }
+        }
+        known.retain(|row| fires(row) && row.life.updated_at < young);
+        for row in known {
+            if let Some(why) = missing(&row, &listed) {
+                self.trigger_disabled(provider, row.trigger_id.as_deref().unwrap_or_default(), why).await?;
+                tidied.invalidated += 1;
+            }
+        }
+        Ok(tidied)
+    }
+}
+
+/// Why a subscription gets no events.
+fn missing(row: &Subscription, listed: &[RemoteTrigger]) -> Option<&'static str> {
+    match listed.iter().find(|trigger| row.trigger_id.as_ref() == Some(&trigger.id)) {
+        None => Some("The provider does not have this trigger any more. Refresh the subscription."),
+        Some(trigger) if trigger.is_disabled => Some("The provider switched this trigger off. Refresh the subscription."),
+        Some(_) => None,
+    }
+}
+
+fn newest(provider: &str) -> String {
+    format!("{provider}.webhook")
+}
+
+fn before(provider: &str) -> String {
+    format!("{provider}.webhook.before")
+}
+
+fn place(id: Uuid) -> Place<'static> {
+    Place { table: "deployment_secrets", column: "secret", row: id }
+}
+
+struct Kept {
+    name: String,
+    id: Uuid,
+    sealed: Vec<u8>,
+    updated_at: Timestamp,
+}
+
+impl Kept {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self { name: row.get("name")?, id: row.get("id")?, sealed: row.get("secret")?, updated_at: row.get("updated_at")? })
+    }
+}
+
+/// Seals the secrets of hubs with the current key.
+pub(crate) async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, TriggerError> {
+    let mut resealed = 0;
+    for row in db.all("select name, id, secret, updated_at from deployment_secrets", args![]).await? {
+        let Kept { name, id, sealed: old, .. } = Kept::read(&row)?;
+        if !sealer.is_current(&old) {
+            let new = sealer.seal(&sealer.open(&old, place(id))?, place(id));
+            let sql = "update deployment_secrets set secret = $2 where name = $1 and secret = $3";
+            resealed += db.execute(sql, args![name, new, old]).await?;
+        }
+    }
+    Ok(resealed)
+}
