@@ -1,0 +1,107 @@
+//! Made-up toolkits by the hundred, for tests of scale.
+
+use serde_json::{Map, Value, json};
+
+use crate::catalog::{Auth, Category, Field, Tool, Toolkit};
+
+const TRADES: [(&str, &str); 12] = [
+    ("bakery", "orders and recipes of a bakery"),
+    ("library", "books and loans of a library"),
+    ("garage", "repairs and parts of a garage"),
+    ("clinic", "visits and notes of a clinic"),
+    ("school", "classes and marks of a school"),
+    ("museum", "rooms and exhibits of a museum"),
+    ("harbor", "ships and berths of a harbor"),
+    ("farm", "fields and harvests of a farm"),
+    ("hotel", "rooms and guests of a hotel"),
+    ("theater", "plays and seats of a theater"),
+    ("airport", "flights and gates of an airport"),
+    ("studio", "songs and sessions of a studio"),
+];
+
+const VERBS: [(&str, &str, &str); 8] = [
+    ("LIST", "List", "readOnlyHint"),
+    ("GET", "Get", "readOnlyHint"),
+    ("CREATE", "Create", "updateHint"),
+    ("UPDATE", "Update", "updateHint"),
+    ("DELETE", "Delete", "destructiveHint"),
+    ("SEARCH", "Search", "readOnlyHint"),
+    ("ARCHIVE", "Archive", "updateHint"),
+    ("EXPORT", "Export", "readOnlyHint"),
+];
+
+const THINGS: [&str; 15] = [
+    "order", "invoice", "customer", "report", "booking", "ticket", "payment", "shipment", "contract", "photo", "note", "task", "event",
+    "price", "supplier",
+];
+
+pub(crate) fn toolkits(count: usize, tools_each: usize) -> impl Iterator<Item = Toolkit> {
+    (0..count).map(move |number| toolkit(number, tools_each))
+}
+
+fn toolkit(number: usize, tools: usize) -> Toolkit {
+    let (trade, about) = TRADES[number % TRADES.len()];
+    let slug = format!("{trade}{number}");
+    Toolkit {
+        name: format!("{}{} {number}", trade[..1].to_uppercase(), &trade[1..]),
+        description: format!("Keeps the {about}, at branch {number}."),
+        url: format!("https://{slug}.example"),
+        categories: vec![Category { id: format!("trade-{}", number % 5), name: format!("Trades {}", number % 5) }],
+        versions: vec!["20261101_00".to_owned()],
+        auth: vec![auth(number)],
+        tools: (0..tools).map(|index| tool(&slug, trade, index)).collect(),
+        triggers: vec![],
+        listed: true,
+        slug,
+    }
+}
+
+/// Two in three are OAuth, one in three wants a key.
+fn auth(number: usize) -> Auth {
+    let mut auth = Auth {
+        mode: "OAUTH2".to_owned(),
+        managed: true,
+        scopes: vec!["all".to_owned()],
+        account_required: vec![],
+        account_optional: vec![],
+    };
+    if number % 3 == 2 {
+        let field = Field {
+            name: "generic_api_key".to_owned(),
+            display_name: "API key".to_owned(),
+            description: "From the settings.".to_owned(),
+            secret: true,
+            default: None,
+        };
+        auth = Auth { mode: "API_KEY".to_owned(), managed: false, scopes: vec![], account_required: vec![field], account_optional: vec![] };
+    }
+    auth
+}
+
+fn tool(toolkit: &str, trade: &str, index: usize) -> Tool {
+    let (verb, word, tag) = VERBS[index % VERBS.len()];
+    let thing = THINGS[(index / VERBS.len()) % THINGS.len()];
+    let round = index / (VERBS.len() * THINGS.len());
+    let more = if round == 0 { String::new() } else { format!("_{round}") };
+    let slug = format!("{}_{verb}_{}{more}", toolkit.to_uppercase(), thing.to_uppercase());
+    let name = format!("{word} {thing}");
+    let description = format!("{word}s {thing} records of the {trade}, with {} fields each.", 2 + index % 4);
+    Tool::made(slug, name, description, tag, input(thing, index), output(thing))
+}
+
+fn input(thing: &str, index: usize) -> Map<String, Value> {
+    let mut input = Map::new();
+    input.insert(format!("{thing}_id"), json!({"type": "string", "description": format!("Which {thing} it is about.")}));
+    let extra = [
+        ("note", json!({"type": "string", "description": "Words to keep with it."})),
+        ("amount", json!({"type": "number", "minimum": 0, "description": "How much."})),
+        ("urgent", json!({"type": "boolean", "default": false, "description": "Whether it cannot wait."})),
+        ("labels", json!({"type": "array", "items": {"type": "string"}, "description": "Labels to find it by."})),
+    ];
+    input.extend(extra.into_iter().take(1 + index % 4).map(|(name, schema)| (name.to_owned(), schema)));
+    input
+}
+
+fn output(thing: &str) -> Map<String, Value> {
+    Map::from_iter([(format!("{thing}_id"), json!({"type": "string"})), ("done".to_owned(), json!({"type": "boolean"}))])
+}

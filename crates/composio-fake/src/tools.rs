@@ -1,0 +1,114 @@
+//! Tools, listed and described.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::routing::get;
+use axum::{Json, Router};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::ask::Ask;
+use crate::catalog::{Tool, Toolkit};
+use crate::refusal::Refusal;
+use crate::search;
+use crate::state::{Shared, Yard};
+use crate::world::World;
+
+const CAP: usize = 1000;
+
+pub(crate) fn routes() -> Router<Arc<Shared>> {
+    Router::new().route("/tools", get(list)).route("/tools/enum", get(slugs)).route("/tools/{slug}", get(one))
+}
+
+async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+    let page = ask.page(CAP)?;
+    let world = shared.world();
+    let slugs = ask.many("tool_slugs");
+    let found: Vec<(&Toolkit, &Tool)> =
+        if slugs.is_empty() { filtered(&world, &ask)? } else { slugs.iter().filter_map(|slug| world.catalog.tool(slug)).collect() };
+    let found = found.into_iter().filter_map(|(toolkit, tool)| Some((toolkit, tool, version(toolkit, &ask)?))).collect();
+    Ok(Json(page.cut(found, |(toolkit, tool, version)| details(toolkit, tool, &version))))
+}
+
+fn filtered<'a>(world: &'a World, ask: &Ask) -> Result<Vec<(&'a Toolkit, &'a Tool)>, Refusal> {
+    let mut toolkits: Vec<String> = ask.many("toolkit_slug").into_iter().map(str::to_lowercase).collect();
+    for id in ask.many("auth_config_ids") {
+        let config = world.auth_config(id);
+        let config = config.ok_or_else(|| Refusal::not_found("AuthConfig_NotFound", format!("Auth config {id} was not found")))?;
+        toolkits.push(config.toolkit.clone());
+    }
+    let tags = ask.many("tags");
+    let scopes = ask.many("scopes");
+    let deprecated = ask.one("include_deprecated") != Some("false");
+    let important = ask.is_true("important");
+    let has = |list: &[String], wanted: &[&str]| wanted.is_empty() || list.iter().any(|item| wanted.contains(&item.as_str()));
+    let fits = |(toolkit, tool): &(&Toolkit, &Tool)| {
+        (toolkits.is_empty() || toolkits.contains(&toolkit.slug))
+            && has(&tool.tags, &tags)
+            && has(&tool.scopes, &scopes)
+            && (deprecated || !tool.deprecated)
+            && (!important || tool.tags.iter().any(|tag| tag == "important"))
+    };
+    let found = world.catalog.tools().filter(fits);
+    Ok(match ask.one("query").or_else(|| ask.one("search")) {
+        Some(words) => search::rank(found, words).into_iter().map(|(_, pair)| pair).collect(),
+        None => found.collect(),
+    })
+}
+
+async fn slugs(State(shared): Yard) -> Json<Value> {
+    Json(shared.world().catalog.tools().map(|(_, tool)| tool.slug.as_str()).collect())
+}
+
+async fn one(State(shared): Yard, Path(slug): Path<String>, ask: Ask) -> Result<Json<Value>, Refusal> {
+    let world = shared.world();
+    let (toolkit, tool) = world.catalog.tool(&slug).ok_or_else(|| unknown(&slug))?;
+    let version = match ask.one("version") {
+        Some(wanted) => toolkit.knows_version(wanted).then(|| concrete(toolkit, wanted)),
+        None => version(toolkit, &ask),
+    };
+    Ok(Json(details(toolkit, tool, &version.ok_or_else(|| unknown(&slug))?)))
+}
+
+pub(crate) fn unknown(slug: &str) -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, 2401, "Tool_ToolNotFound", format!("Tool {slug} was not found"))
+        .fix("Take a slug from the list of tools")
+}
+
+/// The version of a toolkit that the query asks for; none where it has no such version.
+fn version(toolkit: &Toolkit, ask: &Ask) -> Option<String> {
+    let of_toolkit = format!("toolkit_versions[{}]", toolkit.slug);
+    let wanted = ask.one(&of_toolkit).or_else(|| ask.one("toolkit_versions")).unwrap_or("latest");
+    toolkit.knows_version(wanted).then(|| concrete(toolkit, wanted))
+}
+
+fn concrete(toolkit: &Toolkit, wanted: &str) -> String {
+    if wanted == "latest" { toolkit.version().to_owned() } else { wanted.to_owned() }
+}
+
+fn details(toolkit: &Toolkit, tool: &Tool, version: &str) -> Value {
+    json!({
+        "slug": tool.slug,
+        "name": tool.name,
+        "description": tool.description,
+        "human_description": tool.description,
+        "toolkit": {"slug": toolkit.slug, "name": toolkit.name, "logo": toolkit.logo()},
+        "input_parameters": tool.input_schema(),
+        "output_parameters": tool.output_schema(),
+        "no_auth": toolkit.no_auth(),
+        "scopes": tool.scopes,
+        "scope_requirements": {"all_of": tool.scopes},
+        "tags": tool.tags,
+        "version": version,
+        "available_versions": toolkit.versions,
+        "is_deprecated": tool.deprecated,
+        "deprecated": {
+            "displayName": tool.name,
+            "version": version,
+            "available_versions": toolkit.versions,
+            "is_deprecated": tool.deprecated,
+            "toolkit": {"logo": toolkit.logo()},
+        },
+    })
+}
