@@ -17,7 +17,7 @@ const AGAIN: Duration = Duration::from_mins(1);
 
 /// Work that goes on beside the requests.
 #[derive(Debug, Default)]
-pub struct Upkeep {
+pub(crate) struct Upkeep {
     tasks: TaskTracker,
     stop: CancellationToken,
 }

@@ -43,7 +43,7 @@ async fn deliveries(test: &Test, filter: Value) -> Vec<Value> {
 }
 
 /// Waits until there are this many deliveries and none of them is under way.
-async fn settled(test: &Test, filter: Value, count: usize) -> Vec<Value> {
+pub(crate) async fn settled(test: &Test, filter: Value, count: usize) -> Vec<Value> {
     for _ in 0..400 {
         let found = deliveries(test, filter.clone()).await;
         if found.len() == count && found.iter().all(|delivery| matches!(delivery["state"].as_str(), Some("done" | "dead" | "waiting"))) {

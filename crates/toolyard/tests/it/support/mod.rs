@@ -1,5 +1,6 @@
 //! A yard in a test: its own database, its own data directory, requests without a socket.
 
+mod composio;
 mod fake;
 mod oidc;
 
@@ -17,6 +18,8 @@ use toolyard::config::{Config, Settings};
 use toolyard::yard::Yard;
 use tower::ServiceExt;
 
+pub use composio::{Composed, answer_page, until};
+pub(crate) use composio::with_composio;
 pub use fake::Fake;
 pub use oidc::Oidc;
 
@@ -88,6 +91,11 @@ impl Test {
     }
 
     pub async fn with(database: Database, change: impl FnOnce(&mut Config)) -> Self {
+        Self::at(database, Clock::fixed(Timestamp::from_micros(1_800_000_000_000_000)), change).await
+    }
+
+    /// With a clock of the caller's.
+    pub async fn at(database: Database, clock: Clock, change: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config =
             Config::settle(Settings { data_dir: Some(dir.path().to_owned()), ..Settings::default() }, Settings::default()).unwrap();
@@ -98,7 +106,6 @@ impl Test {
         config.sentence_model = false;
         config.integrations_dir = Some(manifests());
         change(&mut config);
-        let clock = Clock::fixed(Timestamp::from_micros(1_800_000_000_000_000));
         let yard = Yard::open_at(config, clock.clone()).await.unwrap();
         let owner = yard.first_key.as_ref().unwrap().expose().to_owned();
         let service = server::service(yard.app());
