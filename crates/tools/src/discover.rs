@@ -186,7 +186,8 @@ impl Desk<'_> {
     fn capability(&mut self, case: &Case<'_>, kind: Kind, guidance: &mut Guidance) -> Result<Capability, CallError> {
         let trigger = if kind == Kind::Action && case.reads_like_an_event { self.event(case)? } else { None };
         for found in case.found().chain(&trigger) {
-            if !self.seen.iter().any(|known| Arc::ptr_eq(known, &found.integration)) {
+            let Integration { provider, key, .. } = &*found.integration;
+            if !self.seen.iter().any(|known| known.provider == *provider && known.key == *key) {
                 self.seen.push(found.integration.clone());
             }
         }

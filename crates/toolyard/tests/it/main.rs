@@ -27,6 +27,7 @@ mod openapi;
 mod ops;
 mod reserved;
 mod resolve;
+mod suggested;
 mod triggers;
 mod walk;
 mod workflows;
