@@ -1,0 +1,3 @@
+//! Composio as a provider.
+
+pub mod translate;
