@@ -90,7 +90,9 @@ impl Tools {
         let mut answer = Discovered { ready: true, ..Discovered::default() };
         if kind == Kind::Action {
             let advice = self.advice(scope.project, request.provider.as_deref(), &desk.to_ask(&cases)).await;
-            cases.iter_mut().for_each(|case| desk.take_advice(case, &advice, &mut answer.guidance));
+            for case in &mut cases {
+                desk.take_advice(case, &advice, &mut answer.guidance);
+            }
             answer.notes = advice.notes;
         }
         for case in &cases {

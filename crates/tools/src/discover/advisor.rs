@@ -185,7 +185,7 @@ mod tests {
         for number in 0..MOST + 10 {
             recent.put(&number.to_string(), Arc::default(), start + Duration::from_millis(number as u64));
         }
-        let later = start + Duration::from_secs(60);
+        let later = start + Duration::from_mins(1);
         assert_eq!(recent.0.len(), MOST);
         assert_eq!(recent.get("9", later), None);
         assert!(recent.get("10", later).is_some());
