@@ -90,7 +90,9 @@ impl Tools {
         let mut answer = Discovered { ready: true, ..Discovered::default() };
         if kind == Kind::Action {
             let advice = self.advice(scope.project, request.provider.as_deref(), &desk.to_ask(&cases)).await;
-            cases.iter_mut().for_each(|case| desk.take_advice(case, &advice, &mut answer.guidance));
+            for case in &mut cases {
+                desk.take_advice(case, &advice, &mut answer.guidance);
+            }
             answer.notes = advice.notes;
         }
         for case in &cases {
@@ -186,7 +188,8 @@ impl Desk<'_> {
     fn capability(&mut self, case: &Case<'_>, kind: Kind, guidance: &mut Guidance) -> Result<Capability, CallError> {
         let trigger = if kind == Kind::Action && case.reads_like_an_event { self.event(case)? } else { None };
         for found in case.found().chain(&trigger) {
-            if !self.seen.iter().any(|known| Arc::ptr_eq(known, &found.integration)) {
+            let Integration { provider, key, .. } = &*found.integration;
+            if !self.seen.iter().any(|known| known.provider == *provider && known.key == *key) {
                 self.seen.push(found.integration.clone());
             }
         }

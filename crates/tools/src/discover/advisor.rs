@@ -148,7 +148,36 @@ impl Tools {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::future::{BoxFuture, pending};
+
     use super::*;
+    use crate::port::Named;
+
+    /// Never answers.
+    #[derive(Debug)]
+    struct Silent;
+
+    impl Finder for Silent {
+        fn provider(&self) -> &'static str {
+            "silent"
+        }
+
+        fn find<'a>(&'a self, _: ProjectId, _: &'a [&'a str], _: Duration) -> BoxFuture<'a, Result<Vec<Suggestion>, FindError>> {
+            Box::pin(pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_longer_than_the_time() {
+        let advisor = Advisor::new(Arc::new(Silent));
+        let named =
+            Named { integration: "a".to_owned(), action: "B".to_owned(), remote: "A_B".to_owned(), description: None, input_schema: None };
+        let known = Arc::new(Suggestion { primary: vec![named], ..Suggestion::default() });
+        advisor.remember(&[("known", known.clone()), ("empty", Arc::default())]);
+        let (said, error) = advisor.ask(ProjectId::new(), &["known", "empty", "new"], Duration::from_millis(10)).await;
+        assert_eq!(said, HashMap::from([("known", known)]), "what is known stands");
+        assert_eq!(error, Some(FindError("no answer within 0 seconds".to_owned())));
+    }
 
     #[test]
     fn what_was_said_is_forgotten_in_time_and_never_too_much() {
@@ -156,7 +185,7 @@ mod tests {
         for number in 0..MOST + 10 {
             recent.put(&number.to_string(), Arc::default(), start + Duration::from_millis(number as u64));
         }
-        let later = start + Duration::from_secs(60);
+        let later = start + Duration::from_mins(1);
         assert_eq!(recent.0.len(), MOST);
         assert_eq!(recent.get("9", later), None);
         assert!(recent.get("10", later).is_some());

@@ -67,6 +67,9 @@ pub(super) async fn run(config: Config, args: DiscoverArgs) -> anyhow::Result<bo
     } else {
         let rows: Vec<Vec<String>> = capabilities.iter().flat_map(|capability| rows(capability, &reply)).collect();
         print::table(&["USE CASE", "FOUND", "STATE", "NEXT"], &rows);
+        for note in general_notes(&reply) {
+            eprintln!("note: {note}");
+        }
     }
     Ok(capabilities.iter().all(|capability| !best(capability).is_null()))
 }
@@ -86,6 +89,13 @@ async fn learned(client: &Client, as_json: bool) -> anyhow::Result<bool> {
         print::out("Learning is off; switch it on with `toolyard discover --learning true`.\n");
     }
     Ok(true)
+}
+
+/// What is said of the whole answer; a note on one use case shows in its row.
+fn general_notes(reply: &Value) -> impl Iterator<Item = &str> {
+    let of_one = |capability: &Value| format!("{}: {}", text(capability, "use_case"), text(capability, "note"));
+    let of_one: Vec<String> = list(reply, "capabilities").iter().map(of_one).collect();
+    list(reply, "notes").iter().filter_map(Value::as_str).filter(move |note| !of_one.iter().any(|one| one == note))
 }
 
 /// What answers a use case best: the event where it waits for one, else the tool.
@@ -133,6 +143,13 @@ fn next(found: &Value, connection: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_is_said_of_all_is_a_general_note() {
+        let reply = json!({"capabilities": [{"use_case": "?", "alternatives": [], "note": "Nothing fits."}, {"use_case": "x", "alternatives": []}],
+            "notes": ["A search could not be asked.", "?: Nothing fits."]});
+        assert_eq!(general_notes(&reply).collect::<Vec<_>>(), ["A search could not be asked."]);
+    }
 
     #[test]
     fn the_next_step_depends_on_the_connection() {

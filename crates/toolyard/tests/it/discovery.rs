@@ -123,7 +123,7 @@ async fn nonsense_finds_nothing() {
 }
 
 /// The documented schema of an answer.
-fn documented(name: &str) -> Schema {
+pub fn documented(name: &str) -> Schema {
     let document = serde_json::to_value(server::openapi()).unwrap();
     Schema::compile(&json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]})).unwrap()
 }

@@ -31,6 +31,7 @@ mod ops;
 mod providers;
 mod reserved;
 mod resolve;
+mod suggested;
 mod triggers;
 mod walk;
 mod workflows;
