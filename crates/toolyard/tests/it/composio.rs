@@ -283,7 +283,9 @@ impl Composed {
 async fn without_a_key_it_says_what_to_set() {
     let test = Test::start(Database::Sqlite).await;
     let said = "composio is not configured on this deployment. Set COMPOSIO_API_KEY to enable it.";
-    for path in ["", "/integrations", "/categories", "/integrations/github", "/integrations/github/actions", "/integrations/github/actions/X"] {
+    for path in
+        ["", "/integrations", "/categories", "/integrations/github", "/integrations/github/actions", "/integrations/github/actions/X"]
+    {
         assert_eq!(test.get(&format!("/tools/catalog/providers/composio{path}")).await.detail(503), said, "{path}");
     }
     assert_eq!(test.get("/triggers/catalog/providers/composio/integrations/github/events").await.detail(503), said);
@@ -321,7 +323,10 @@ async fn a_start_without_composio_lists_what_the_last_one_knew() {
     knowing.yard.start_composio();
     assert_eq!(knowing.get(GITHUB).await.expect(200)["integration"]["key"], "github");
     knowing.get("/tools/catalog/providers/composio/integrations/nope").await.expect(404);
-    let found = knowing.post("/triggers/discover", json!({"use_cases": ["when somebody pushes a commit to github"], "provider": "composio"})).await.expect(200);
+    let found = knowing
+        .post("/triggers/discover", json!({"use_cases": ["when somebody pushes a commit to github"], "provider": "composio"}))
+        .await
+        .expect(200);
     assert_eq!(found["capabilities"][0]["event"]["event_key"], "GITHUB_COMMIT_EVENT", "{found:#}");
 
     // With another key, the copy is another's.

@@ -5,8 +5,9 @@ use std::time::Duration;
 use composio_fake::{Delivery, Fault, Kind, On, Version};
 use serde_json::{Value, json};
 
+use crate::reserved::workflow;
 use crate::support::{Composed, Database, until, with_composio};
-use crate::triggers::{settled, workflow};
+use crate::triggers::settled;
 
 const COMMIT: &str = "GITHUB_COMMIT_EVENT";
 

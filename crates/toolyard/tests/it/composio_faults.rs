@@ -142,7 +142,8 @@ async fn requests_fit_the_public_document() {
     test.call(ISSUE, issue()).await.expect(200);
     test.post("/tools/discover", json!({"use_cases": ["create an issue"], "provider": "composio"})).await.expect(200);
     let data = json!({"event_key": "GITHUB_COMMIT_EVENT", "trigger_config": {"owner": "o", "repo": "r"}});
-    let made = test.post("/triggers/subscriptions/", json!({"subscription": {"connection_id": connection["id"], "data": data}})).await.expect(200);
+    let made =
+        test.post("/triggers/subscriptions/", json!({"subscription": {"connection_id": connection["id"], "data": data}})).await.expect(200);
     test.delete(&format!("/triggers/subscriptions/{}", made["subscription"]["id"].as_str().unwrap())).await.expect(204);
     test.delete(&format!("/tools/connections/{}", connection["id"].as_str().unwrap())).await.expect(204);
     until("the account is gone", async || test.composio.accounts().len() == 1).await;
@@ -154,9 +155,14 @@ async fn requests_fit_the_public_document() {
             assert!(request.path.starts_with("/webhook_subscriptions"), "not in the document: {} {}", request.method, request.path);
             continue;
         };
-        let known: Vec<&str> = operation["parameters"].as_array().into_iter().flatten().filter_map(|given| given["name"].as_str()).collect();
+        let known: Vec<&str> =
+            operation["parameters"].as_array().into_iter().flatten().filter_map(|given| given["name"].as_str()).collect();
         for (name, _) in &request.query {
-            assert!(known.contains(&name.as_str()) || name == "user_ids", "{} {path}: `{name}` is no parameter of {known:?}", request.method);
+            assert!(
+                known.contains(&name.as_str()) || name == "user_ids",
+                "{} {path}: `{name}` is no parameter of {known:?}",
+                request.method
+            );
         }
         if let Some(body) = &request.body {
             let mut body = body.clone();

@@ -12,7 +12,7 @@ use crate::support::{Database, Fake, Test, on_both, repository};
 const PETS: &str = "/tools/catalog/providers/openapi/integrations/pets";
 
 /// A small API at the fake service.
-fn pets(fake: &Fake) -> Value {
+pub(crate) fn pets(fake: &Fake) -> Value {
     let id = json!({"in": "path", "name": "petId", "required": true, "schema": {"type": "integer"}});
     let pet =
         json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "description": "What it is called"}}});

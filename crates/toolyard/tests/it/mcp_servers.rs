@@ -22,7 +22,7 @@ fn python(name: &str) -> String {
     repository().canonicalize().unwrap().join("target/test-venv/bin").join(name).display().to_string()
 }
 
-fn node(package: &str, args: &[&str]) -> Value {
+pub(crate) fn node(package: &str, args: &[&str]) -> Value {
     let mut all = vec![script(package)];
     all.extend(args.iter().map(|arg| (*arg).to_owned()));
     json!({"command": "node", "args": all})

@@ -105,9 +105,8 @@ impl Composed {
 pub async fn answer_page(page: &str, form: &str) -> String {
     let egress = egress::Egress::new(egress::Config { allow: "127.0.0.1".parse().unwrap(), ..egress::Config::default() }).unwrap();
     let kind = http::HeaderValue::from_static("application/x-www-form-urlencoded");
-    let request = egress::Request::new(http::Method::POST, page.parse().unwrap())
-        .header(http::header::CONTENT_TYPE, kind)
-        .body(form.to_owned());
+    let request =
+        egress::Request::new(http::Method::POST, page.parse().unwrap()).header(http::header::CONTENT_TYPE, kind).body(form.to_owned());
     let response = egress.send(request).await.unwrap();
     response.headers["location"].to_str().unwrap().to_owned()
 }

@@ -18,8 +18,8 @@ use toolyard::config::{Config, Settings};
 use toolyard::yard::Yard;
 use tower::ServiceExt;
 
-pub use composio::{Composed, answer_page, until};
 pub(crate) use composio::with_composio;
+pub use composio::{Composed, answer_page, until};
 pub use fake::Fake;
 pub use oidc::Oidc;
 
