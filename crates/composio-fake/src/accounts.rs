@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::ask::{Ask, Order};
+use crate::ask::{Ask, Order, Paged};
 use crate::auth;
 use crate::refusal::Refusal;
 use crate::state::{Shared, Yard};
@@ -27,7 +27,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/connected_accounts/{id}/revoke", post(revoke))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
     let page = ask.page(CAP)?;
     let world = shared.world();
     let any = |name: &str, value: &str| {

@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::{Ask, Order};
+use crate::ask::{Ask, Order, Paged};
 use crate::catalog::{Auth, Field, Toolkit};
 use crate::refusal::Refusal;
 use crate::state::{Shared, Yard};
@@ -26,7 +26,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/toolkits/{slug}", get(one))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
     let wanted = Wanted {
         category: ask.one("category").map(str::to_owned),
         managed_by: ask.one("managed_by").map(str::to_owned),
@@ -57,7 +57,7 @@ struct Wanted {
     toolkits: Vec<String>,
 }
 
-async fn multi(State(shared): Yard, Order(multi): Order<Multi>) -> Result<Json<Value>, Refusal> {
+async fn multi(State(shared): Yard, Order(multi): Order<Multi>) -> Result<Json<Paged<Value>>, Refusal> {
     let pairs = [("limit", multi.limit.map(|limit| limit.to_string())), ("cursor", multi.cursor)];
     let page = Ask(pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()).page(CAP)?;
     let world = shared.world();
@@ -110,7 +110,7 @@ async fn categories(State(shared): Yard) -> Json<Value> {
 async fn one(State(shared): Yard, Path(slug): Path<String>, ask: Ask) -> Result<Json<Value>, Refusal> {
     let world = shared.world();
     let toolkit = find(world.catalog.toolkit(&slug), &slug)?;
-    if let Some(version) = ask.one("version").filter(|version| !toolkit.knows_version(version)) {
+    if let Some(version) = ask.one("version").filter(|version| toolkit.resolve(version).is_none()) {
         return Err(Refusal::not_found("Toolkit_VersionNotFound", format!("Toolkit {slug} has no version {version}")));
     }
     Ok(Json(details(toolkit)))
