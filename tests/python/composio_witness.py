@@ -79,9 +79,14 @@ def hear_a_trigger(composio, account):
     active = composio.triggers.list_active(connected_account_ids=[account]).items
     assert [trigger.id for trigger in active] == [made.trigger_id], active
 
-    answer = post(f"{ORIGIN}/fake/emit/{made.trigger_id}", json.dumps({"message": "A commit"}), "application/json")
+    return [verified(composio, subscription, made.trigger_id, version) for version in ("V3", "V2", "V1")]
+
+
+def verified(composio, subscription, trigger, version):
+    composio.webhooks.subscriptions.update(subscription["id"], version=version)
+    answer = post(f"{ORIGIN}/fake/emit/{trigger}", json.dumps({"message": "A commit"}), "application/json")
     assert json.loads(answer) == {"statuses": [202]}, answer
-    headers, body = received[0]
+    headers, body = received.pop()
     headers = {name.lower(): value for name, value in headers.items()}
     event = composio.triggers.verify_webhook(
         id=headers["webhook-id"],
@@ -91,7 +96,7 @@ def hear_a_trigger(composio, account):
         timestamp=headers["webhook-timestamp"],
     )
     assert event["payload"]["trigger_slug"] == "GITHUB_COMMIT_EVENT", event
-    assert event["payload"]["payload"] == {"message": "A commit"}, event
+    assert event["payload"]["payload"]["message"] == "A commit", event
     return str(getattr(event["version"], "value", event["version"]))
 
 
@@ -102,9 +107,9 @@ def main():
     assert [(item.id, item.toolkit.slug) for item in listed] == [(account, "github")], listed
     assert composio.toolkits.get("acme_crm").name == "Acme CRM"
     tools = run_tools(composio)
-    version = hear_a_trigger(composio, account)
+    versions = hear_a_trigger(composio, account)
     session = composio.create(user_id=USER)
-    print(json.dumps({"account": account, "tools": tools, "webhook": version, "session": session.session_id}))
+    print(json.dumps({"account": account, "tools": tools, "webhooks": versions, "session": session.session_id}))
 
 
 main()

@@ -104,9 +104,9 @@ pub(crate) struct TriggerType {
     pub(crate) instructions: String,
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    required: Vec<String>,
-    config: Map<String, Value>,
-    payload: Map<String, Value>,
+    pub(crate) required: Vec<String>,
+    pub(crate) config: Map<String, Value>,
+    pub(crate) payload: Map<String, Value>,
 }
 
 fn yes() -> bool {

@@ -1,10 +1,11 @@
 //! Made-up toolkits by the hundred, for tests of scale.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Auth, Category, Field, Fields, Tool, Toolkit};
+use crate::catalog::{Auth, Category, Field, Fields, Tool, Toolkit, TriggerType};
 
 const TRADES: [(&str, &str); 12] = [
     ("bakery", "orders and recipes of a bakery"),
@@ -40,9 +41,9 @@ const THINGS: [&str; 15] = [
 /// How many of the optional arguments a tool has.
 const SIZES: usize = 4;
 
-pub(crate) fn toolkits(count: usize, tools_each: usize) -> impl Iterator<Item = Toolkit> {
+pub(crate) fn toolkits(numbers: Range<usize>, tools_each: usize) -> impl Iterator<Item = Toolkit> {
     let shapes: Vec<Shape> = THINGS.into_iter().map(Shape::of).collect();
-    (0..count).map(move |number| toolkit(number, tools_each, &shapes))
+    numbers.map(move |number| toolkit(number, tools_each, &shapes))
 }
 
 /// What the tools on one kind of thing take and give.
@@ -69,7 +70,7 @@ fn toolkit(number: usize, tools: usize, shapes: &[Shape]) -> Toolkit {
         versions: vec!["20261101_00".to_owned()],
         auth: vec![auth(number)],
         tools: (0..tools).map(|index| tool(&slug, trade, index, shapes)).collect(),
-        triggers: vec![],
+        triggers: number.is_multiple_of(2).then(|| trigger(&slug, &shapes[number % shapes.len()])).into_iter().collect(),
         listed: true,
         slug,
     }
@@ -114,6 +115,20 @@ fn tool(toolkit: &str, trade: &str, index: usize, shapes: &[Shape]) -> Tool {
         output: Arc::clone(&shape.output),
         deprecated: false,
         fails: None,
+    }
+}
+
+fn trigger(toolkit: &str, shape: &Shape) -> TriggerType {
+    let thing = shape.thing;
+    TriggerType {
+        slug: format!("{}_{}_ADDED", toolkit.to_uppercase(), thing.to_uppercase()),
+        name: format!("Added {thing}"),
+        description: format!("Fires when somebody adds {thing} records."),
+        instructions: "Name a label to hear of fewer.".to_owned(),
+        kind: "poll".to_owned(),
+        required: vec![],
+        config: Map::from_iter([("label".to_owned(), json!({"type": "string", "description": "Only those with this label."}))]),
+        payload: Map::clone(&shape.output),
     }
 }
 

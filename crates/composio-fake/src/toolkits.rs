@@ -30,6 +30,7 @@ async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refus
     let wanted = Wanted {
         category: ask.one("category").map(str::to_owned),
         managed_by: ask.one("managed_by").map(str::to_owned),
+        kind: ask.one("type").map(str::to_owned),
         sort_by: ask.one("sort_by").map(str::to_owned),
         search: ask.one("search").map(str::to_lowercase),
         toolkits: vec![],
@@ -51,6 +52,8 @@ struct Multi {
 struct Wanted {
     category: Option<String>,
     managed_by: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
     sort_by: Option<String>,
     search: Option<String>,
     #[serde(default)]
@@ -69,12 +72,13 @@ impl Wanted {
         if self.search.as_ref().is_some_and(|search| search.chars().count() < 3) {
             return Err(Refusal::invalid("search must have at least 3 characters"));
         }
-        let by_project = match self.managed_by.as_deref() {
-            None | Some("all" | "composio") => false,
-            Some("project") => true,
-            Some(_) => return Err(Refusal::invalid("managed_by must be composio, all or project")),
+        // Nobody made a toolkit of their own here.
+        let own = match (self.managed_by.as_deref(), self.kind.as_deref()) {
+            (None | Some("all" | "composio"), None | Some("all" | "native")) => false,
+            (Some("project"), None | Some("all" | "native" | "custom")) | (None | Some("all" | "composio"), Some("custom")) => true,
+            _ => return Err(Refusal::invalid("managed_by must be composio, all or project, and type native, custom or all")),
         };
-        let mut found: Vec<&Toolkit> = all.filter(|toolkit| !by_project && self.fits(toolkit)).collect();
+        let mut found: Vec<&Toolkit> = all.filter(|toolkit| !own && self.fits(toolkit)).collect();
         match self.sort_by.as_deref() {
             None | Some("usage") => {}
             Some("alphabetically") => found.sort_by_key(|toolkit| toolkit.name.to_lowercase()),

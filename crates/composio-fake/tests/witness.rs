@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use composio_fake::Fake;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn the_official_client_connects_runs_tools_and_hears_triggers() {
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
 
     let seen: Value = serde_json::from_str(said.trim()).unwrap();
-    assert_eq!((&seen["webhook"], &seen["account"]), (&Value::from("V3"), &fake.accounts()[0]["id"]));
+    assert_eq!((&seen["webhooks"], &seen["account"]), (&json!(["V3", "V2", "V1"]), &fake.accounts()[0]["id"]));
     let paths: Vec<String> = fake.requests().into_iter().map(|request| format!("{} {}", request.method, request.path)).collect();
     for path in ["GET /tools", "POST /tools/execute/GITHUB_CREATE_AN_ISSUE", "GET /connected_accounts", "POST /webhook_subscriptions"] {
         assert!(paths.iter().any(|seen| seen == path), "{path} in {paths:?}");

@@ -129,6 +129,11 @@ async fn accounts_with_credentials_are_made_at_once_but_not_managed_ones() {
     let (status, made) = world.post("/connected_accounts", create(&telegram, json!({"generic_api_key": "k"}))).await;
     assert_eq!((status, &made["status"], &made["connectionData"]["authScheme"]), (201, &json!("ACTIVE"), &json!("API_KEY")));
     assert_eq!(world.run("TELEGRAM_GET_ME", json!({"user_id": "u", "arguments": {}})).await.1["successful"], true);
+
+    let own_app = json!({"type": "use_custom_auth", "authScheme": "OAUTH2", "credentials": {"client_id": "i", "client_secret": "s"}});
+    let (_, orbit) = world.post("/auth_configs", json!({"toolkit": {"slug": "orbit_desk"}, "auth_config": own_app})).await;
+    let (status, waits) = world.post("/connected_accounts", create(orbit["auth_config"]["id"].as_str().unwrap(), json!({}))).await;
+    assert_eq!((status, &waits["status"], waits["redirect_url"].is_string()), (201, &json!("INITIATED"), true));
 }
 
 #[tokio::test]
@@ -160,9 +165,13 @@ async fn accounts_are_filtered_refreshed_switched_revoked_and_deleted() {
     assert_eq!(world.fake.accounts()[0]["alias"], "work");
     let (_, revoked) = world.post(&format!("{path}/revoke"), json!({})).await;
     assert_eq!(revoked["connected_account"], json!({"id": github, "status": "REVOKED"}));
-    assert_eq!(world.delete(&path).await.1, json!({"success": true}));
+    assert!(world.delete(&format!("{path}?revoke_on_delete=true")).await.1["revoke_job_id"].is_string());
     assert_eq!((world.delete(&path).await.0, world.send(Method::GET, &path, None).await.0), (404, 404));
 
+    let link = world.link(world.fake.auth_configs()[0]["id"].as_str().unwrap(), "ann").await;
+    assert!(world.fake.fail(link["connected_account_id"].as_str().unwrap()));
+    assert_eq!(world.client.get(link["redirect_url"].as_str().unwrap()).send().await.unwrap().status().as_u16(), 410);
+    assert!(world.fake.remove_account(link["connected_account_id"].as_str().unwrap()));
     assert!(world.fake.fail(&slack) && world.fake.remove_account(&slack) && !world.fake.remove_account(&slack));
     assert!(world.fake.accounts().is_empty());
 }

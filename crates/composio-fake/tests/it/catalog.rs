@@ -50,12 +50,14 @@ async fn toolkits_are_filtered_sorted_and_cut_into_pages() {
         ("search=slackb", vec!["slackbot"]),
         ("category=email", vec!["gmail"]),
         ("managed_by=project", vec![]),
+        ("type=custom", vec![]),
+        ("type=native&limit=1", vec!["github"]),
         ("sort_by=alphabetically&limit=2", vec!["acme_crm", "github"]),
         ("managed_by=composio", vec!["github", "slack", "slackbot", "gmail", "notion"]),
     ] {
         assert_eq!(pluck(&world.get(&format!("/toolkits?{query}")).await, "slug"), expected, "{query}");
     }
-    for query in ["search=gi", "sort_by=size", "managed_by=me", "limit=0", "cursor=!"] {
+    for query in ["search=gi", "sort_by=size", "managed_by=me", "type=odd", "limit=0", "cursor=!"] {
         assert_eq!(world.send(Method::GET, &format!("/toolkits?{query}"), None).await.0, 400, "{query}");
     }
     let (_, several) = world.post("/toolkits/multi", json!({"toolkits": ["gmail", "notion", "none"]})).await;
@@ -129,8 +131,11 @@ async fn every_schema_that_ships_is_one() {
 #[tokio::test]
 async fn the_catalog_grows_and_changes_behind_the_back() {
     let world = World::new().await;
-    world.fake.add_toolkits(300, 130);
+    world.fake.add_toolkits(100, 130);
+    world.fake.add_toolkits(200, 130);
     assert_eq!(world.get("/toolkits?limit=1").await["total_items"], 309);
+    let events = world.get("/triggers_types?limit=1000").await;
+    assert_eq!((events["items"].as_array().unwrap().len(), &events["total_items"]), (50, &json!(154)));
     let tools = world.get("/tools?limit=5000").await;
     assert_eq!((tools["items"].as_array().unwrap().len(), tools["total_items"].as_u64().unwrap() > 39_000), (1000, true));
     let slugs: std::collections::HashSet<Value> = world.get("/tools/enum").await.as_array().unwrap().iter().cloned().collect();

@@ -17,7 +17,7 @@ async fn a_fault_is_used_up_and_hits_only_what_it_is_for() {
     assert_eq!(world.send(Method::GET, "/toolkits", None).await.0, 200);
     for status in [503, 503, 200] {
         let (seen, body) = world.post(FRONT_PAGE, json!({"arguments": {}})).await;
-        assert_eq!((seen, body["error"]["status"].as_u64()), (status, (status == 503).then_some(503)));
+        assert_eq!((seen, body["error"]["slug"].as_str()), (status, (status == 503).then_some("HTTP_ServiceUnavailable")));
     }
     world.fake.fault(Fault { on: On::Request("POST", "/auth_configs"), times: 1, kind: Kind::Status(500) });
     assert_eq!(world.send(Method::GET, "/auth_configs", None).await.0, 200);
