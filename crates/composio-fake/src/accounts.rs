@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::ask::{Ask, Order};
+use crate::ask::{Ask, Order, Paged};
 use crate::auth;
 use crate::refusal::Refusal;
 use crate::state::{Shared, Yard};
@@ -27,7 +27,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/connected_accounts/{id}/revoke", post(revoke))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
     let page = ask.page(CAP)?;
     let world = shared.world();
     let any = |name: &str, value: &str| {
@@ -282,8 +282,15 @@ async fn revoke(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Valu
     Ok(Json(json!({"revoked_tokens": tokens, "connected_account": {"id": id, "status": Status::Revoked.text()}})))
 }
 
-async fn remove(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
-    if shared.world().remove_account(&id) { Ok(Json(json!({"success": true}))) } else { Err(unknown(&id)) }
+async fn remove(State(shared): Yard, Path(id): Path<String>, ask: Ask) -> Result<Json<Value>, Refusal> {
+    if !shared.world().remove_account(&id) {
+        return Err(unknown(&id));
+    }
+    let mut gone = json!({"success": true});
+    if ask.is_true("revoke_on_delete") {
+        gone["revoke_job_id"] = json!(world::new_id("job"));
+    }
+    Ok(Json(gone))
 }
 
 impl Account {

@@ -4,8 +4,8 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::request::Parts;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
 
 use crate::refusal::Refusal;
 
@@ -78,18 +78,26 @@ impl Page {
     }
 
     /// Cuts this page out of everything and writes only what is on it.
-    pub(crate) fn cut<T>(self, all: Vec<T>, write: impl FnMut(T) -> Value) -> Value {
-        let total = all.len();
-        let pages = total.div_ceil(self.limit);
-        let items: Vec<Value> = all.into_iter().skip((self.number - 1).saturating_mul(self.limit)).take(self.limit).map(write).collect();
-        json!({
-            "items": items,
-            "next_cursor": (self.number < pages).then(|| self.next()),
-            "total_pages": pages,
-            "current_page": self.number,
-            "total_items": total,
-        })
+    pub(crate) fn cut<T, W>(self, all: Vec<T>, write: impl FnMut(T) -> W) -> Paged<W> {
+        let total_items = all.len();
+        let total_pages = total_items.div_ceil(self.limit);
+        Paged {
+            items: all.into_iter().skip((self.number - 1).saturating_mul(self.limit)).take(self.limit).map(write).collect(),
+            next_cursor: (self.number < total_pages).then(|| self.next()),
+            total_pages,
+            current_page: self.number,
+            total_items,
+        }
     }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Paged<W> {
+    items: Vec<W>,
+    next_cursor: Option<String>,
+    total_pages: usize,
+    current_page: usize,
+    total_items: usize,
 }
 
 /// A JSON body; none counts as an empty object.
@@ -115,13 +123,13 @@ mod tests {
         let mut seen = vec![];
         let mut query = "limit=3".to_owned();
         loop {
-            let page = Ask::of(Some(&query)).page(50).unwrap().cut((0..7).collect(), Value::from);
-            seen.extend(page["items"].as_array().unwrap().clone());
-            assert_eq!((&page["total_items"], &page["total_pages"]), (&json!(7), &json!(3)));
-            let Some(cursor) = page["next_cursor"].as_str() else { break };
-            query = url::form_urlencoded::Serializer::new(String::new()).append_pair("cursor", cursor).finish();
+            let page = Ask::of(Some(&query)).page(50).unwrap().cut((0..7).collect(), |number: u32| number);
+            seen.extend(page.items);
+            assert_eq!((page.total_items, page.total_pages), (7, 3));
+            let Some(cursor) = page.next_cursor else { break };
+            query = url::form_urlencoded::Serializer::new(String::new()).append_pair("cursor", &cursor).finish();
         }
-        assert_eq!(seen, (0..7).map(Value::from).collect::<Vec<_>>());
+        assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::ask::{Ask, Order};
+use crate::ask::{Ask, Order, Paged};
 use crate::catalog::Toolkit;
 use crate::refusal::Refusal;
 use crate::state::{Shared, Yard};
@@ -118,7 +118,7 @@ fn custom_scheme(toolkit: &Toolkit, scheme: String, credentials: &Map<String, Va
     if missing.is_empty() { Ok(scheme) } else { Err(refused("Required credentials are missing".to_owned()).errors(missing)) }
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
     let page = ask.page(CAP)?;
     let world = shared.world();
     let toolkits = ask.many("toolkit_slug");

@@ -1,8 +1,9 @@
 //! What there is to connect to: toolkits with their tools and trigger types, read from `data/` and made up for scale tests.
 
 use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 const FILES: [&str; 4] = [
@@ -14,7 +15,7 @@ const FILES: [&str; 4] = [
 const OTHERS: &str = include_str!("../data/others.yaml");
 
 /// The version that Composio takes for "whatever was there first".
-pub(crate) const FIRST_VERSION: &str = "00000000_00";
+const FIRST_VERSION: &str = "00000000_00";
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +67,13 @@ pub(crate) struct Field {
     pub(crate) default: Option<String>,
 }
 
+/// The properties of a schema. Made-up tools by the thousand share them.
+pub(crate) type Fields = Arc<Map<String, Value>>;
+
+fn shared<'de, D: Deserializer<'de>>(from: D) -> Result<Fields, D::Error> {
+    Map::deserialize(from).map(Arc::new)
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tool {
@@ -76,9 +84,11 @@ pub(crate) struct Tool {
     pub(crate) tags: Vec<String>,
     #[serde(default)]
     pub(crate) scopes: Vec<String>,
-    required: Vec<String>,
-    input: Map<String, Value>,
-    pub(crate) output: Map<String, Value>,
+    pub(crate) required: Vec<String>,
+    #[serde(deserialize_with = "shared")]
+    pub(crate) input: Fields,
+    #[serde(deserialize_with = "shared")]
+    pub(crate) output: Fields,
     #[serde(default)]
     pub(crate) deprecated: bool,
     /// What the tool says when it runs, if it never succeeds.
@@ -94,9 +104,9 @@ pub(crate) struct TriggerType {
     pub(crate) instructions: String,
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    required: Vec<String>,
-    config: Map<String, Value>,
-    payload: Map<String, Value>,
+    pub(crate) required: Vec<String>,
+    pub(crate) config: Map<String, Value>,
+    pub(crate) payload: Map<String, Value>,
 }
 
 fn yes() -> bool {
@@ -108,8 +118,13 @@ impl Toolkit {
         self.versions.last().map_or(FIRST_VERSION, String::as_str)
     }
 
-    pub(crate) fn knows_version(&self, version: &str) -> bool {
-        version == "latest" || version == FIRST_VERSION || self.versions.iter().any(|known| known == version)
+    /// The version that is meant, if there is such a one.
+    pub(crate) fn resolve<'a>(&'a self, version: &'a str) -> Option<&'a str> {
+        match version {
+            "latest" => Some(self.version()),
+            FIRST_VERSION => Some(version),
+            _ => self.versions.iter().map(String::as_str).find(|known| *known == version),
+        }
     }
 
     pub(crate) fn no_auth(&self) -> bool {
@@ -130,41 +145,76 @@ impl Toolkit {
 }
 
 impl Tool {
-    pub(crate) fn input_schema(&self) -> Value {
-        object(&self.name, "Request", &self.input, &self.required)
+    pub(crate) fn input_schema(&self) -> Schema<'_> {
+        Schema { kind: "object", title: format!("{} Request", self.name), properties: &self.input, required: &self.required }
     }
 
     /// The whole answer has a schema, not only the data in it.
-    pub(crate) fn output_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "title": format!("{} Response", self.name),
-            "properties": {
-                "data": {"type": "object", "properties": self.output, "description": "What the tool gives back."},
-                "error": {"type": ["string", "null"], "description": "Why it failed, if it did."},
-                "successful": {"type": "boolean", "description": "Whether it worked."},
-            },
-            "required": ["data", "successful"],
-        })
+    pub(crate) fn output_schema(&self) -> AnswerSchema<'_> {
+        let data = Data { kind: "object", properties: &self.output, description: "What the tool gives back." };
+        let error = json!({"type": ["string", "null"], "description": "Why it failed, if it did."});
+        let successful = json!({"type": "boolean", "description": "Whether it worked."});
+        let properties = AnswerFields { data, error, successful };
+        AnswerSchema { kind: "object", title: format!("{} Response", self.name), properties, required: ["data", "successful"] }
     }
 }
 
 impl TriggerType {
-    pub(crate) fn config_schema(&self) -> Value {
-        object(&self.name, "Config", &self.config, &self.required)
+    pub(crate) fn config_schema(&self) -> Schema<'_> {
+        Schema { kind: "object", title: format!("{} Config", self.name), properties: &self.config, required: &self.required }
     }
 
-    pub(crate) fn payload_schema(&self) -> Value {
-        object(&self.name, "Payload", &self.payload, &[])
+    pub(crate) fn payload_schema(&self) -> Schema<'_> {
+        Schema { kind: "object", title: format!("{} Payload", self.name), properties: &self.payload, required: &[] }
     }
 }
 
-fn object(name: &str, what: &str, properties: &Map<String, Value>, required: &[String]) -> Value {
-    json!({"type": "object", "title": format!("{name} {what}"), "properties": properties, "required": required})
+/// The JSON Schema of an object. It borrows, because lists have a thousand of them.
+#[derive(Debug, Serialize)]
+pub(crate) struct Schema<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    title: String,
+    properties: &'a Map<String, Value>,
+    required: &'a [String],
+}
+
+impl Schema<'_> {
+    /// Where a value departs from it, one line each.
+    pub(crate) fn faults(&self, value: &Map<String, Value>) -> Vec<String> {
+        match jsonschema::validator_for(&json!(self)) {
+            Ok(validator) => validator.iter_errors(&Value::Object(value.clone())).map(|error| error.to_string()).collect(),
+            Err(error) => vec![error.to_string()],
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct AnswerSchema<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    title: String,
+    properties: AnswerFields<'a>,
+    required: [&'static str; 2],
+}
+
+#[derive(Debug, Serialize)]
+struct AnswerFields<'a> {
+    data: Data<'a>,
+    error: Value,
+    successful: Value,
+}
+
+#[derive(Debug, Serialize)]
+struct Data<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    properties: &'a Map<String, Value>,
+    description: &'static str,
 }
 
 /// Toolkits in the order of their use, most used first.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Catalog {
     toolkits: Vec<Toolkit>,
     by_slug: HashMap<String, usize>,
@@ -173,12 +223,19 @@ pub(crate) struct Catalog {
 
 impl Catalog {
     pub(crate) fn shipped() -> Self {
+        static SHIPPED: LazyLock<Catalog> = LazyLock::new(Catalog::read);
+        SHIPPED.clone()
+    }
+
+    fn read() -> Self {
         let mut catalog = Self { toolkits: vec![], by_slug: HashMap::new(), toolkit_of_tool: HashMap::new() };
         for file in FILES {
             catalog.add(serde_saphyr::from_str(file).expect("the data that ships is valid"));
         }
         let others: Vec<Toolkit> = serde_saphyr::from_str(OTHERS).expect("the data that ships is valid");
-        others.into_iter().for_each(|toolkit| catalog.add(toolkit));
+        for toolkit in others {
+            catalog.add(toolkit);
+        }
         catalog
     }
 
@@ -230,7 +287,7 @@ impl Catalog {
         toolkit.versions.push(next.clone());
         let Some(tool) = toolkit.tools.iter_mut().find(|tool| tool.slug == slug) else { return false };
         tool.description.push_str(&format!(" Changed in {next}."));
-        tool.input.insert(format!("added_{next}"), json!({"type": "string", "description": "New in this version."}));
+        Arc::make_mut(&mut tool.input).insert(format!("added_{next}"), json!({"type": "string", "description": "New in this version."}));
         true
     }
 }
@@ -238,19 +295,4 @@ impl Catalog {
 fn next_version(version: &str) -> String {
     let (day, count) = version.split_once('_').unwrap_or((version, "00"));
     format!("{day}_{:02}", count.parse::<u32>().unwrap_or(0) + 1)
-}
-
-impl Tool {
-    pub(crate) fn made(
-        slug: String,
-        name: String,
-        description: String,
-        tag: &str,
-        input: Map<String, Value>,
-        output: Map<String, Value>,
-    ) -> Self {
-        let required = input.keys().take(1).cloned().collect();
-        let tags = vec![tag.to_owned()];
-        Self { slug, name, description, tags, scopes: vec![], required, input, output, deprecated: false, fails: None }
-    }
 }

@@ -51,7 +51,7 @@ impl Run {
                 format!("Tool {slug} is deprecated and no longer runs"),
             ));
         }
-        if self.version.as_ref().is_some_and(|version| !toolkit.knows_version(version)) {
+        if self.version.as_ref().is_some_and(|version| toolkit.resolve(version).is_none()) {
             return Err(tools::unknown(slug));
         }
         if self.text.is_some() {
@@ -76,7 +76,7 @@ impl Run {
         if slug == search::SLUG {
             return search::run(world, user.as_deref(), &arguments).map(|data| done(&data));
         }
-        let output = tool.output.clone();
+        let output = Arc::clone(&tool.output);
         Ok(done(&answer::make(world, &output, &arguments)))
     }
 
@@ -120,16 +120,8 @@ impl Account {
 
 /// What is wrong with the arguments. Composio tells it as a failure of the tool, not of the request.
 fn problem(tool: &Tool, arguments: &Map<String, Value>) -> Option<String> {
-    let errors = faults(&tool.input_schema(), &Value::Object(arguments.clone()));
+    let errors = tool.input_schema().faults(arguments);
     (!errors.is_empty()).then(|| format!("Invalid arguments for {}: {}", tool.slug, errors.join("; ")))
-}
-
-/// Where a value departs from a schema, one line each.
-pub(crate) fn faults(schema: &Value, value: &Value) -> Vec<String> {
-    match jsonschema::validator_for(schema) {
-        Ok(validator) => validator.iter_errors(value).map(|error| error.to_string()).collect(),
-        Err(error) => vec![error.to_string()],
-    }
 }
 
 fn done(data: &Value) -> Value {

@@ -159,10 +159,14 @@ impl Fake {
         control::sent(&self.shared, message).await
     }
 
-    /// Adds made-up toolkits, each with so many tools.
+    /// Adds made-up toolkits, each with so many tools, and every other one with a trigger type.
     pub fn add_toolkits(&self, toolkits: usize, tools_each: usize) {
         let mut world = self.shared.world();
-        many::toolkits(toolkits, tools_each).for_each(|toolkit| world.catalog.add(toolkit));
+        let first = world.made_up;
+        world.made_up += toolkits;
+        for toolkit in many::toolkits(first..first + toolkits, tools_each) {
+            world.catalog.add(toolkit);
+        }
     }
 
     /// Takes an account away without anybody having asked for it.

@@ -1,8 +1,11 @@
 //! Made-up toolkits by the hundred, for tests of scale.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
-use crate::catalog::{Auth, Category, Field, Tool, Toolkit};
+use crate::catalog::{Auth, Category, Field, Fields, Tool, Toolkit, TriggerType};
 
 const TRADES: [(&str, &str); 12] = [
     ("bakery", "orders and recipes of a bakery"),
@@ -35,11 +38,28 @@ const THINGS: [&str; 15] = [
     "price", "supplier",
 ];
 
-pub(crate) fn toolkits(count: usize, tools_each: usize) -> impl Iterator<Item = Toolkit> {
-    (0..count).map(move |number| toolkit(number, tools_each))
+/// How many of the optional arguments a tool has.
+const SIZES: usize = 4;
+
+pub(crate) fn toolkits(numbers: Range<usize>, tools_each: usize) -> impl Iterator<Item = Toolkit> {
+    let shapes: Vec<Shape> = THINGS.into_iter().map(Shape::of).collect();
+    numbers.map(move |number| toolkit(number, tools_each, &shapes))
 }
 
-fn toolkit(number: usize, tools: usize) -> Toolkit {
+/// What the tools on one kind of thing take and give.
+struct Shape {
+    thing: &'static str,
+    inputs: [Fields; SIZES],
+    output: Fields,
+}
+
+impl Shape {
+    fn of(thing: &'static str) -> Self {
+        Self { thing, inputs: std::array::from_fn(|size| Arc::new(input(thing, size))), output: Arc::new(output(thing)) }
+    }
+}
+
+fn toolkit(number: usize, tools: usize, shapes: &[Shape]) -> Toolkit {
     let (trade, about) = TRADES[number % TRADES.len()];
     let slug = format!("{trade}{number}");
     Toolkit {
@@ -49,8 +69,8 @@ fn toolkit(number: usize, tools: usize) -> Toolkit {
         categories: vec![Category { id: format!("trade-{}", number % 5), name: format!("Trades {}", number % 5) }],
         versions: vec!["20261101_00".to_owned()],
         auth: vec![auth(number)],
-        tools: (0..tools).map(|index| tool(&slug, trade, index)).collect(),
-        triggers: vec![],
+        tools: (0..tools).map(|index| tool(&slug, trade, index, shapes)).collect(),
+        triggers: number.is_multiple_of(2).then(|| trigger(&slug, &shapes[number % shapes.len()])).into_iter().collect(),
         listed: true,
         slug,
     }
@@ -78,18 +98,41 @@ fn auth(number: usize) -> Auth {
     auth
 }
 
-fn tool(toolkit: &str, trade: &str, index: usize) -> Tool {
+fn tool(toolkit: &str, trade: &str, index: usize, shapes: &[Shape]) -> Tool {
     let (verb, word, tag) = VERBS[index % VERBS.len()];
-    let thing = THINGS[(index / VERBS.len()) % THINGS.len()];
-    let round = index / (VERBS.len() * THINGS.len());
+    let shape = &shapes[(index / VERBS.len()) % shapes.len()];
+    let thing = shape.thing;
+    let round = index / (VERBS.len() * shapes.len());
     let more = if round == 0 { String::new() } else { format!("_{round}") };
-    let slug = format!("{}_{verb}_{}{more}", toolkit.to_uppercase(), thing.to_uppercase());
-    let name = format!("{word} {thing}");
-    let description = format!("{word}s {thing} records of the {trade}, with {} fields each.", 2 + index % 4);
-    Tool::made(slug, name, description, tag, input(thing, index), output(thing))
+    Tool {
+        slug: format!("{}_{verb}_{}{more}", toolkit.to_uppercase(), thing.to_uppercase()),
+        name: format!("{word} {thing}"),
+        description: format!("{word}s {thing} records of the {trade}."),
+        tags: vec![tag.to_owned()],
+        scopes: vec![],
+        required: vec![format!("{thing}_id")],
+        input: Arc::clone(&shape.inputs[index % SIZES]),
+        output: Arc::clone(&shape.output),
+        deprecated: false,
+        fails: None,
+    }
 }
 
-fn input(thing: &str, index: usize) -> Map<String, Value> {
+fn trigger(toolkit: &str, shape: &Shape) -> TriggerType {
+    let thing = shape.thing;
+    TriggerType {
+        slug: format!("{}_{}_ADDED", toolkit.to_uppercase(), thing.to_uppercase()),
+        name: format!("Added {thing}"),
+        description: format!("Fires when somebody adds {thing} records."),
+        instructions: "Name a label to hear of fewer.".to_owned(),
+        kind: "poll".to_owned(),
+        required: vec![],
+        config: Map::from_iter([("label".to_owned(), json!({"type": "string", "description": "Only those with this label."}))]),
+        payload: Map::clone(&shape.output),
+    }
+}
+
+fn input(thing: &str, size: usize) -> Map<String, Value> {
     let mut input = Map::new();
     input.insert(format!("{thing}_id"), json!({"type": "string", "description": format!("Which {thing} it is about.")}));
     let extra = [
@@ -98,7 +141,7 @@ fn input(thing: &str, index: usize) -> Map<String, Value> {
         ("urgent", json!({"type": "boolean", "default": false, "description": "Whether it cannot wait."})),
         ("labels", json!({"type": "array", "items": {"type": "string"}, "description": "Labels to find it by."})),
     ];
-    input.extend(extra.into_iter().take(1 + index % 4).map(|(name, schema)| (name.to_owned(), schema)));
+    input.extend(extra.into_iter().take(1 + size).map(|(name, schema)| (name.to_owned(), schema)));
     input
 }
 

@@ -1,5 +1,7 @@
 //! What goes wrong, in Composio's error envelope.
 
+use std::borrow::Cow;
+
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -9,15 +11,15 @@ use serde_json::{Value, json};
 pub(crate) struct Refusal {
     status: StatusCode,
     code: u32,
-    slug: &'static str,
+    slug: Cow<'static, str>,
     message: String,
     fix: &'static str,
     errors: Vec<String>,
 }
 
 impl Refusal {
-    pub(crate) fn new(status: StatusCode, code: u32, slug: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, slug, message: message.into(), fix: "", errors: vec![] }
+    pub(crate) fn new(status: StatusCode, code: u32, slug: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self { status, code, slug: slug.into(), message: message.into(), fix: "", errors: vec![] }
     }
 
     /// A request of the wrong shape.
@@ -37,7 +39,8 @@ impl Refusal {
     /// A failure of the service itself, as a fault asks for.
     pub(crate) fn of_status(status: StatusCode) -> Self {
         let said = status.canonical_reason().unwrap_or("Failed");
-        Self::new(status, 10000 + u32::from(status.as_u16()), "HTTP_Failure", format!("{said}, as the fault asks for"))
+        let slug = format!("HTTP_{}", said.replace(' ', ""));
+        Self::new(status, 10000 + u32::from(status.as_u16()), slug, format!("{said}, as the fault asks for"))
     }
 
     pub(crate) fn fix(mut self, fix: &'static str) -> Self {
@@ -64,10 +67,10 @@ impl Refusal {
             "suggested_fix": self.fix,
         });
         if with_slug {
-            error["slug"] = self.slug.into();
+            error["slug"] = json!(self.slug);
         }
         if !self.errors.is_empty() {
-            error["errors"] = self.errors.clone().into();
+            error["errors"] = json!(self.errors);
         }
         json!({"error": error})
     }

@@ -1,7 +1,5 @@
 //! Finding tools by words: the `query` of a list, and `COMPOSIO_SEARCH_TOOLS`.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use crate::catalog::{Tool, Toolkit};
@@ -23,29 +21,27 @@ type Found<'a> = (&'a Toolkit, &'a Tool);
 
 /// Tools that have any of the words, best first; ties keep their order.
 pub(crate) fn rank<'a>(tools: impl Iterator<Item = Found<'a>>, sentence: &str) -> Vec<(usize, Found<'a>)> {
-    let wanted = words(sentence);
+    let lower = sentence.to_lowercase();
+    let mut wanted: Vec<&str> = words(&lower).filter(|word| !SMALL_WORDS.contains(word)).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
     let mut ranked: Vec<(usize, Found<'a>)> = tools.map(|found| (score(&found, &wanted), found)).filter(|(score, _)| *score > 0).collect();
     ranked.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     ranked
 }
 
-/// A word in the slug says more than one in the name, and that more than one in the description.
-fn score((toolkit, tool): &Found<'_>, wanted: &BTreeSet<String>) -> usize {
-    let common = |text: &str| words(text).intersection(wanted).count();
+/// A word in the toolkit's name says more than one in the slug, and that more than one in the rest.
+fn score((toolkit, tool): &Found<'_>, wanted: &[&str]) -> usize {
+    let common = |text: &str| wanted.iter().filter(|wanted| words(text).any(|word| word.eq_ignore_ascii_case(wanted))).count();
     6 * common(&toolkit.name) + 4 * common(&tool.slug) + 2 * common(&tool.name) + common(&tool.description)
 }
 
-fn words(text: &str) -> BTreeSet<String> {
-    let split = text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase);
-    split.filter(|word| word.len() > 1 && !SMALL_WORDS.contains(&word.as_str())).map(|word| stem(&word)).collect()
-}
-
-/// Takes plurals off, no more.
-fn stem(word: &str) -> String {
-    match word.strip_suffix('s') {
-        Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem.to_owned(),
-        _ => word.to_owned(),
-    }
+/// The words of a text, without the s of plurals.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.len() > 1).map(|word| match word.strip_suffix(['s', 'S']) {
+        Some(stem) if stem.len() > 2 && !stem.ends_with(['s', 'S']) => stem,
+        _ => word,
+    })
 }
 
 pub(crate) fn run(world: &mut World, user: Option<&str>, arguments: &Map<String, Value>) -> Result<Value, Refusal> {
@@ -144,8 +140,8 @@ fn schema(toolkit: &Toolkit, tool: &Tool, in_full: bool) -> Value {
         "hasFullSchema": in_full,
     });
     if in_full {
-        schema["input_schema"] = tool.input_schema();
-        schema["output_schema"] = tool.output_schema();
+        schema["input_schema"] = json!(tool.input_schema());
+        schema["output_schema"] = json!(tool.output_schema());
     } else {
         schema["schemaRef"] = json!({
             "tool": "COMPOSIO_GET_TOOL_SCHEMAS",

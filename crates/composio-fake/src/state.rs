@@ -59,7 +59,7 @@ impl Shared {
     /// Counts a request in the window of a minute.
     pub(crate) fn used_this_minute(&self) -> u64 {
         let mut minute = lock(&self.minute);
-        if minute.0.elapsed() >= Duration::from_secs(60) {
+        if minute.0.elapsed() >= Duration::from_mins(1) {
             *minute = (Instant::now(), 0);
         }
         minute.1 += 1;

@@ -9,7 +9,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::{Ask, Order};
+use crate::ask::{Ask, Order, Paged};
 use crate::catalog::{Auth, Field, Toolkit};
 use crate::refusal::Refusal;
 use crate::state::{Shared, Yard};
@@ -26,10 +26,11 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/toolkits/{slug}", get(one))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
     let wanted = Wanted {
         category: ask.one("category").map(str::to_owned),
         managed_by: ask.one("managed_by").map(str::to_owned),
+        kind: ask.one("type").map(str::to_owned),
         sort_by: ask.one("sort_by").map(str::to_owned),
         search: ask.one("search").map(str::to_lowercase),
         toolkits: vec![],
@@ -51,13 +52,15 @@ struct Multi {
 struct Wanted {
     category: Option<String>,
     managed_by: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
     sort_by: Option<String>,
     search: Option<String>,
     #[serde(default)]
     toolkits: Vec<String>,
 }
 
-async fn multi(State(shared): Yard, Order(multi): Order<Multi>) -> Result<Json<Value>, Refusal> {
+async fn multi(State(shared): Yard, Order(multi): Order<Multi>) -> Result<Json<Paged<Value>>, Refusal> {
     let pairs = [("limit", multi.limit.map(|limit| limit.to_string())), ("cursor", multi.cursor)];
     let page = Ask(pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()).page(CAP)?;
     let world = shared.world();
@@ -69,12 +72,13 @@ impl Wanted {
         if self.search.as_ref().is_some_and(|search| search.chars().count() < 3) {
             return Err(Refusal::invalid("search must have at least 3 characters"));
         }
-        let by_project = match self.managed_by.as_deref() {
-            None | Some("all" | "composio") => false,
-            Some("project") => true,
-            Some(_) => return Err(Refusal::invalid("managed_by must be composio, all or project")),
+        // Nobody made a toolkit of their own here.
+        let own = match (self.managed_by.as_deref(), self.kind.as_deref()) {
+            (None | Some("all" | "composio"), None | Some("all" | "native")) => false,
+            (Some("project"), None | Some("all" | "native" | "custom")) | (None | Some("all" | "composio"), Some("custom")) => true,
+            _ => return Err(Refusal::invalid("managed_by must be composio, all or project, and type native, custom or all")),
         };
-        let mut found: Vec<&Toolkit> = all.filter(|toolkit| !by_project && self.fits(toolkit)).collect();
+        let mut found: Vec<&Toolkit> = all.filter(|toolkit| !own && self.fits(toolkit)).collect();
         match self.sort_by.as_deref() {
             None | Some("usage") => {}
             Some("alphabetically") => found.sort_by_key(|toolkit| toolkit.name.to_lowercase()),
@@ -110,7 +114,7 @@ async fn categories(State(shared): Yard) -> Json<Value> {
 async fn one(State(shared): Yard, Path(slug): Path<String>, ask: Ask) -> Result<Json<Value>, Refusal> {
     let world = shared.world();
     let toolkit = find(world.catalog.toolkit(&slug), &slug)?;
-    if let Some(version) = ask.one("version").filter(|version| !toolkit.knows_version(version)) {
+    if let Some(version) = ask.one("version").filter(|version| toolkit.resolve(version).is_none()) {
         return Err(Refusal::not_found("Toolkit_VersionNotFound", format!("Toolkit {slug} has no version {version}")));
     }
     Ok(Json(details(toolkit)))

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::ask::Ask;
-use crate::catalog::{Tool, Toolkit};
+use crate::catalog::{AnswerSchema, Schema, Tool, Toolkit};
 use crate::refusal::Refusal;
 use crate::search;
 use crate::state::{Shared, Yard};
@@ -21,14 +23,14 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/tools", get(list)).route("/tools/enum", get(slugs)).route("/tools/{slug}", get(one))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn list(State(shared): Yard, ask: Ask) -> Result<Response, Refusal> {
     let page = ask.page(CAP)?;
     let world = shared.world();
     let slugs = ask.many("tool_slugs");
     let found: Vec<(&Toolkit, &Tool)> =
         if slugs.is_empty() { filtered(&world, &ask)? } else { slugs.iter().filter_map(|slug| world.catalog.tool(slug)).collect() };
     let found = found.into_iter().filter_map(|(toolkit, tool)| Some((toolkit, tool, version(toolkit, &ask)?))).collect();
-    Ok(Json(page.cut(found, |(toolkit, tool, version)| details(toolkit, tool, &version))))
+    Ok(Json(page.cut(found, |(toolkit, tool, version)| details(toolkit, tool, version))).into_response())
 }
 
 fn filtered<'a>(world: &'a World, ask: &Ask) -> Result<Vec<(&'a Toolkit, &'a Tool)>, Refusal> {
@@ -61,14 +63,14 @@ async fn slugs(State(shared): Yard) -> Json<Value> {
     Json(shared.world().catalog.tools().map(|(_, tool)| tool.slug.as_str()).collect())
 }
 
-async fn one(State(shared): Yard, Path(slug): Path<String>, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn one(State(shared): Yard, Path(slug): Path<String>, ask: Ask) -> Result<Response, Refusal> {
     let world = shared.world();
     let (toolkit, tool) = world.catalog.tool(&slug).ok_or_else(|| unknown(&slug))?;
     let version = match ask.one("version") {
-        Some(wanted) => toolkit.knows_version(wanted).then(|| concrete(toolkit, wanted)),
+        Some(wanted) => toolkit.resolve(wanted),
         None => version(toolkit, &ask),
     };
-    Ok(Json(details(toolkit, tool, &version.ok_or_else(|| unknown(&slug))?)))
+    Ok(Json(details(toolkit, tool, version.ok_or_else(|| unknown(&slug))?)).into_response())
 }
 
 pub(crate) fn unknown(slug: &str) -> Refusal {
@@ -77,38 +79,83 @@ pub(crate) fn unknown(slug: &str) -> Refusal {
 }
 
 /// The version of a toolkit that the query asks for; none where it has no such version.
-fn version(toolkit: &Toolkit, ask: &Ask) -> Option<String> {
-    let of_toolkit = format!("toolkit_versions[{}]", toolkit.slug);
-    let wanted = ask.one(&of_toolkit).or_else(|| ask.one("toolkit_versions")).unwrap_or("latest");
-    toolkit.knows_version(wanted).then(|| concrete(toolkit, wanted))
+fn version<'a>(toolkit: &'a Toolkit, ask: &'a Ask) -> Option<&'a str> {
+    let of_toolkit = |key: &str| key.strip_prefix("toolkit_versions[").and_then(|rest| rest.strip_suffix(']')) == Some(&toolkit.slug);
+    let wanted = ask.0.iter().find(|(key, _)| of_toolkit(key)).map(|(_, version)| version.as_str());
+    toolkit.resolve(wanted.or_else(|| ask.one("toolkit_versions")).unwrap_or("latest"))
 }
 
-fn concrete(toolkit: &Toolkit, wanted: &str) -> String {
-    if wanted == "latest" { toolkit.version().to_owned() } else { wanted.to_owned() }
+/// A tool as the API shows it.
+#[derive(Debug, Serialize)]
+struct Details<'a> {
+    slug: &'a str,
+    name: &'a str,
+    description: &'a str,
+    human_description: &'a str,
+    toolkit: Named<'a>,
+    input_parameters: Schema<'a>,
+    output_parameters: AnswerSchema<'a>,
+    no_auth: bool,
+    scopes: &'a [String],
+    scope_requirements: AllOf<'a>,
+    tags: &'a [String],
+    version: &'a str,
+    available_versions: &'a [String],
+    is_deprecated: bool,
+    deprecated: OldNames<'a>,
 }
 
-fn details(toolkit: &Toolkit, tool: &Tool, version: &str) -> Value {
-    json!({
-        "slug": tool.slug,
-        "name": tool.name,
-        "description": tool.description,
-        "human_description": tool.description,
-        "toolkit": {"slug": toolkit.slug, "name": toolkit.name, "logo": toolkit.logo()},
-        "input_parameters": tool.input_schema(),
-        "output_parameters": tool.output_schema(),
-        "no_auth": toolkit.no_auth(),
-        "scopes": tool.scopes,
-        "scope_requirements": {"all_of": tool.scopes},
-        "tags": tool.tags,
-        "version": version,
-        "available_versions": toolkit.versions,
-        "is_deprecated": tool.deprecated,
-        "deprecated": {
-            "displayName": tool.name,
-            "version": version,
-            "available_versions": toolkit.versions,
-            "is_deprecated": tool.deprecated,
-            "toolkit": {"logo": toolkit.logo()},
+#[derive(Debug, Serialize)]
+struct Named<'a> {
+    slug: &'a str,
+    name: &'a str,
+    logo: String,
+}
+
+#[derive(Debug, Serialize)]
+struct AllOf<'a> {
+    all_of: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OldNames<'a> {
+    display_name: &'a str,
+    version: &'a str,
+    #[serde(rename = "available_versions")]
+    available_versions: &'a [String],
+    #[serde(rename = "is_deprecated")]
+    is_deprecated: bool,
+    toolkit: Logo,
+}
+
+#[derive(Debug, Serialize)]
+struct Logo {
+    logo: String,
+}
+
+fn details<'a>(toolkit: &'a Toolkit, tool: &'a Tool, version: &'a str) -> Details<'a> {
+    Details {
+        slug: &tool.slug,
+        name: &tool.name,
+        description: &tool.description,
+        human_description: &tool.description,
+        toolkit: Named { slug: &toolkit.slug, name: &toolkit.name, logo: toolkit.logo() },
+        input_parameters: tool.input_schema(),
+        output_parameters: tool.output_schema(),
+        no_auth: toolkit.no_auth(),
+        scopes: &tool.scopes,
+        scope_requirements: AllOf { all_of: &tool.scopes },
+        tags: &tool.tags,
+        version,
+        available_versions: &toolkit.versions,
+        is_deprecated: tool.deprecated,
+        deprecated: OldNames {
+            display_name: &tool.name,
+            version,
+            available_versions: &toolkit.versions,
+            is_deprecated: tool.deprecated,
+            toolkit: Logo { logo: toolkit.logo() },
         },
-    })
+    }
 }

@@ -9,12 +9,12 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::ask::{Ask, Order};
+use crate::accounts;
+use crate::ask::{Ask, Order, Paged};
 use crate::catalog::{Toolkit, TriggerType};
 use crate::refusal::Refusal;
 use crate::state::{Shared, Yard};
 use crate::world::{self, Account, Status, Trigger, World, iso};
-use crate::{accounts, execute};
 
 const CAP: usize = 50;
 
@@ -28,7 +28,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/trigger_instances/manage/{id}", patch(switch).delete(remove))
 }
 
-async fn types(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn types(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
     let page = ask.page(CAP)?;
     let wanted = ask.many("toolkit_slugs");
     let world = shared.world();
@@ -80,7 +80,7 @@ async fn upsert(State(shared): Yard, Path(slug): Path<String>, Order(order): Ord
     let mut world = shared.world();
     let (toolkit, kind) = world.catalog.trigger_type(&slug).ok_or_else(|| unknown_type(&slug))?;
     let account = order.account(&world, toolkit)?.id.clone();
-    let errors = execute::faults(&kind.config_schema(), &Value::Object(order.trigger_config.clone()));
+    let errors = kind.config_schema().faults(&order.trigger_config);
     if !errors.is_empty() {
         return Err(Refusal::invalid(format!("The config does not fit {slug}")).errors(errors));
     }
@@ -134,7 +134,7 @@ impl Upsert {
     }
 }
 
-async fn active(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn active(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
     let page = ask.page(CAP)?;
     let world = shared.world();
     let any = |name: &str, old: &str, value: &str| {

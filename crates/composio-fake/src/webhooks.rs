@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use crate::ask::{Ask, Order};
+use crate::ask::{Ask, Order, Paged};
 use crate::refusal::Refusal;
 use crate::state::{Shared, Yard};
 use crate::world::{self, Webhook, World, iso};
@@ -37,7 +37,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/webhook_subscriptions/{id}/rotate_secret", post(rotate))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
     let page = ask.page(CAP)?;
     let world = shared.world();
     Ok(Json(page.cut(world.webhooks.iter().collect(), Webhook::wire)))

@@ -21,6 +21,8 @@ pub(crate) struct World {
     pub(crate) allow_http: Option<bool>,
     /// How far the clock was moved.
     pub(crate) ahead: SignedDuration,
+    /// How many toolkits were made up.
+    pub(crate) made_up: usize,
     sequence: u64,
 }
 
@@ -113,6 +115,7 @@ impl World {
             sessions: vec![],
             allow_http: None,
             ahead: SignedDuration::ZERO,
+            made_up: 0,
             sequence: 1000,
         }
     }
@@ -139,7 +142,7 @@ impl World {
         self.accounts.iter_mut().find(|account| account.id == id)
     }
 
-    /// Moves an account to another state.
+    /// Moves an account to another state. Only one that waits for a person keeps its link.
     pub(crate) fn turn(&mut self, account: &str, status: Status, reason: Option<&str>) -> bool {
         let now = self.now();
         let Some(account) = self.account_mut(account) else { return false };
@@ -147,18 +150,17 @@ impl World {
         account.reason = reason.map(str::to_owned);
         account.redirect_url = None;
         account.updated_at = now;
+        let id = account.id.clone();
+        if status != Status::Initiated {
+            self.links.retain(|link| link.account != id);
+        }
         true
     }
 
     /// Gives up on people who did not finish in time.
     pub(crate) fn lapse(&mut self) {
         let now = self.now();
-        let late: Vec<String> = self
-            .accounts
-            .iter()
-            .filter(|account| account.status == Status::Initiated && account.updated_at + LINK_LIFE < now)
-            .map(|account| account.id.clone())
-            .collect();
+        let late: Vec<String> = self.links.iter().filter(|link| link.expires_at <= now).map(|link| link.account.clone()).collect();
         for account in late {
             self.turn(&account, Status::Expired, Some("The connection was not finished within 10 minutes"));
         }
