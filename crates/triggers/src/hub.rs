@@ -23,7 +23,7 @@ const SURE: Duration = Duration::from_mins(10);
 const REMEMBERED: Duration = Duration::from_secs(30);
 /// How soon after a signature that does not fit they are read again, and the provider is asked again.
 const READ_AGAIN: Duration = Duration::from_secs(2);
-const ASK_AGAIN: Duration = Duration::from_mins(1);
+const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// How long the secret before the last one is still taken: requests signed with it may be on their way.
 const OVERLAP: Duration = Duration::from_hours(24);
 /// A trigger that changed lately may belong to a request that is still under way.

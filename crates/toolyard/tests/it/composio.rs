@@ -56,7 +56,7 @@ with_composio! {
         let made = test.ask_for("acme_crm", "crm", json!({})).await.expect(200)["connection"].take();
         assert_eq!(made["data"]["auth_scheme"], "api_key");
         let back = answer_page(made["data"]["redirect_url"].as_str().unwrap(), "answer=allow&subdomain=acme&api_key=k-12345678&generic_api_key=k-12345678").await;
-        test.come_back(&back).await.expect(200);
+        test.come_back(&back).await.expect_page(200);
         for (action, slug) in [("LIST_DEALS", "ACME_CRM_LIST_DEALS"), ("MERGE_CRM_CONTACTS", "MERGE_CRM_CONTACTS")] {
             test.composio.forget_requests();
             let _ = test.call(&format!("tools.composio.acme_crm.{action}.crm"), json!({"keep": "c1", "drop": "c2", "keep_id": "c1", "drop_id": "c2"})).await;
@@ -86,7 +86,7 @@ with_composio! {
 
         let none = test.ask_for("orbit_desk", "desk", json!({})).await.detail(422);
         assert!(none.contains("has no managed OAuth configuration") && none.contains("oauth-app set composio/orbit_desk"), "{none}");
-        let app = json!({"app": {"provider_key": "composio", "integration_key": "orbit_desk", "client_id": "own-id", "client_secret": "own-secret-123"}});
+        let app = json!({"oauth_app": {"provider_key": "composio", "integration_key": "orbit_desk", "client_id": "own-id", "client_secret": "own-secret-123"}});
         test.post("/tools/oauth-apps", app).await.expect(200);
         let desk = test.connect("orbit_desk", "desk").await;
         assert_eq!(desk["flags"]["is_valid"], true);
@@ -120,21 +120,21 @@ with_composio! {
         let account = test.composio.accounts()[0]["id"].as_str().unwrap().to_owned();
 
         // The person came back too early, or somebody else's account is named.
-        test.come_back(&format!("{callback}&status=success&connected_account_id={account}")).await.detail_page(400);
+        test.come_back(&format!("{callback}&status=success&connected_account_id={account}")).await.expect_page(400);
         test.composio.finish(&account);
-        test.come_back(&format!("{callback}&status=success&connected_account_id=ca_other")).await.detail_page(400);
+        test.come_back(&format!("{callback}&status=success&connected_account_id=ca_other")).await.expect_page(400);
         assert_eq!(is_valid().await, false);
-        test.come_back(&format!("{callback}&status=success&connected_account_id={account}")).await.detail_page(200);
+        test.come_back(&format!("{callback}&status=success&connected_account_id={account}")).await.expect_page(200);
         assert_eq!(is_valid().await, true);
         // An address is good once, and a revoked connection stays revoked.
         test.post(&format!("{one}/revoke"), json!({})).await.expect(200);
-        test.come_back(&format!("{callback}&status=success&connected_account_id={account}")).await.detail_page(400);
+        test.come_back(&format!("{callback}&status=success&connected_account_id={account}")).await.expect_page(400);
         assert_eq!(is_valid().await, false);
         test.call(ISSUE, issue()).await.expect(400);
 
         let again = test.post(&format!("{one}/refresh"), json!({})).await.expect(200)["connection"].take();
         let denied = answer_page(again["data"]["redirect_url"].as_str().unwrap(), "answer=deny").await;
-        test.come_back(&denied).await.detail_page(400);
+        test.come_back(&denied).await.expect_page(400);
         assert_eq!(is_valid().await, false);
         until("the account that was denied is gone", async || test.composio.accounts().len() == 1).await;
     }
@@ -247,20 +247,6 @@ with_composio! {
             assert!(alone["notes"].to_string().contains("could not be asked"), "{kind:?}: {alone:#}");
             test.composio.clear_faults();
         }
-    }
-}
-
-impl crate::support::Reply {
-    /// A page with this status.
-    #[track_caller]
-    fn detail_page(self, status: u16) {
-        self.expect_page(status);
-    }
-
-    #[track_caller]
-    fn expect_page(self, status: u16) {
-        assert_eq!(self.status.as_u16(), status, "{}", self.text);
-        assert!(self.headers["content-type"].to_str().unwrap().starts_with("text/html"));
     }
 }
 

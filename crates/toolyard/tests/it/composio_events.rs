@@ -120,7 +120,7 @@ with_composio! {
         let (connection, subscription) = test.watch().await;
         let refresh = format!("/tools/connections/{}/refresh?force=true", text(&connection["id"]));
         let again = test.post(&refresh, json!({})).await.expect(200)["connection"].take();
-        test.walk_through(text(&again["data"]["redirect_url"])).await;
+        test.walk_through(text(&again["data"]["redirect_url"])).await.expect_page(200);
         until("the old account and its trigger are gone", async || test.composio.accounts().len() == 1).await;
         let moved = test.subscription(&subscription["id"]).await;
         assert_ne!(moved["trigger_id"], subscription["trigger_id"]);

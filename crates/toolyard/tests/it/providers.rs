@@ -230,11 +230,9 @@ async fn a_tool_is_resolved_found_assigned_and_served(house: &House) {
     let found = test.post("/tools/discover", json!({"use_cases": [sample.use_case], "provider": sample.provider})).await.expect(200);
     assert_eq!((&found["ready"], &found["capabilities"][0]["tool"]["connection"]), (&json!(true), &json!("main")), "{found:#}");
 
-    let agent = test.post("/agents", json!({"name": "helper"})).await.expect(201);
+    let app = format!("{}.{}", sample.provider, sample.integration);
+    let agent = test.post("/agents", json!({"name": "helper", "agent_type": "x", "tool_ids": [app]})).await.expect(200);
     let agent = agent["id"].to_string();
-    let apps = json!({"tools": [format!("{}:{}", sample.provider, sample.integration)]});
-    let assigned = test.request(Method::PUT, &format!("/agents/{agent}/tools"), Some(format!("ApiKey {}", test.owner)), Some(apps)).await;
-    assert!(assigned.status.is_success(), "{}", assigned.text);
     let toolset = test.post(&format!("/agents/{agent}/toolset"), json!({})).await.expect(200);
     assert!(toolset.to_string().contains(&sample.call_ref("main")), "{toolset:#}");
     test.post(&format!("/agents/{agent}/call"), call_body(&sample.call_ref("main"), &sample.arguments)).await.expect(200);

@@ -80,7 +80,7 @@ impl Composed {
     /// Connects an account as a person does: over Composio's page and back.
     pub async fn connect(&self, integration: &str, slug: &str) -> Value {
         let made = self.ask_for(integration, slug, json!({})).await.expect(200)["connection"].take();
-        self.walk_through(made["data"]["redirect_url"].as_str().unwrap()).await.expect(200);
+        self.walk_through(made["data"]["redirect_url"].as_str().unwrap()).await.expect_page(200);
         self.get(&format!("/tools/connections/{}", made["id"].as_str().unwrap())).await.expect(200)["connection"].take()
     }
 

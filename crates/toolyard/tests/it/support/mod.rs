@@ -77,6 +77,13 @@ impl Reply {
         if self.text.is_empty() { Value::Null } else { self.json() }
     }
 
+    /// A page for people.
+    #[track_caller]
+    pub fn expect_page(self, status: u16) {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        assert!(self.headers["content-type"].to_str().unwrap().starts_with("text/html"));
+    }
+
     /// The `detail` of an error, as text.
     #[track_caller]
     pub fn detail(self, status: u16) -> String {
