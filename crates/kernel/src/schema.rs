@@ -1,5 +1,7 @@
 //! JSON Schema checks. The only module that names the validator.
 
+mod unfold;
+
 use std::fmt;
 
 use jsonschema::Validator;
@@ -57,6 +59,7 @@ impl Violation {
 impl Schema {
     /// Compiles a schema. References to other documents are refused: nothing here reads files or the network.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        unfold::check(schema).map_err(SchemaError)?;
         jsonschema::options().should_validate_formats(false).build(schema).map(Self).map_err(|error| SchemaError(error.to_string()))
     }
 

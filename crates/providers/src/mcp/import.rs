@@ -209,7 +209,8 @@ fn action(name: &str, tool: &Value) -> Result<Tool, String> {
         name: title.map_or_else(|| name.to_owned(), |title| bounded(title, MAX_NAME)),
         description: tool["description"].as_str().map(text).filter(|words| !words.is_empty()).unwrap_or_else(|| name.to_owned()),
         input_schema: input_schema(&tool["inputSchema"])?,
-        output_schema: Some(tool["outputSchema"].clone()).filter(|schema| schema.is_object() && fits(schema)),
+        output_schema: Some(tool["outputSchema"].clone())
+            .filter(|schema| schema.is_object() && fits(schema) && Schema::compile(schema).is_ok()),
         read_only,
         destructive: !read_only && hint("destructiveHint").unwrap_or(true),
     })
@@ -371,5 +372,17 @@ mod tests {
         ] {
             assert!(super::action("x", &bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_schema_of_endless_references_is_not_taken() {
+        let next = |at: usize| (format!("d{at}"), json!({"$ref": format!("#/$defs/d{}", at + 1)}));
+        let mut definitions: Map<String, Value> = (0..5000).map(next).collect();
+        definitions.insert("d5000".to_owned(), json!({}));
+        let chain = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": definitions});
+        assert!(fits(&chain));
+        let refused = super::action("x", &json!({"inputSchema": chain})).unwrap_err();
+        assert!(refused.contains("in a row"), "{refused}");
+        assert_eq!(super::action("x", &json!({"outputSchema": chain})).unwrap().output_schema, None);
     }
 }
