@@ -33,6 +33,38 @@ fn lock(busy: &Busy) -> MutexGuard<'_, HashMap<ImportId, Option<Changed>>> {
     busy.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A source that is being read; however that ends, it can be read again afterwards.
+struct Reading {
+    import: ImportId,
+    busy: Busy,
+    is_over: bool,
+}
+
+impl Reading {
+    fn new(import: ImportId, busy: Busy) -> Self {
+        Self { import, busy, is_over: false }
+    }
+
+    /// The change that came since. Without one the source is free in the same moment, so that no change falls between.
+    fn next(&mut self) -> Option<Changed> {
+        let mut busy = lock(&self.busy);
+        let next = busy.get_mut(&self.import).and_then(Option::take);
+        if next.is_none() {
+            busy.remove(&self.import);
+            self.is_over = true;
+        }
+        next
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if !self.is_over {
+            lock(&self.busy).remove(&self.import);
+        }
+    }
+}
+
 impl Imports {
     /// Reads sources again when they change, until the imports are drained.
     pub fn hear(&self, mut changes: UnboundedReceiver<Changed>) {
@@ -58,29 +90,25 @@ impl Imports {
             }
             Entry::Vacant(free) => free.insert(None),
         };
-        let (this, stop, busy) = (self.clone(), self.0.stop.clone(), busy.clone());
+        let (this, stop) = (self.clone(), self.0.stop.clone());
+        let reading = Reading::new(change.import, busy.clone());
         self.0.tasks.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = this.keep_reading(change, &busy) => {}
+                () = this.keep_reading(change, reading) => {}
             }
         });
     }
 
     /// Reads until there was no change since the last reading.
-    async fn keep_reading(&self, mut change: Changed, busy: &Busy) {
-        let id = change.import;
+    async fn keep_reading(&self, mut change: Changed, mut reading: Reading) {
         loop {
             tokio::time::sleep(GATHER).await;
             if let Err(error) = self.renew(change).await {
-                tracing::warn!(import = %id, %error, "a source that changed could not be read again");
+                tracing::warn!(import = %reading.import, %error, "a source that changed could not be read again");
             }
             tokio::time::sleep(REST).await;
-            let mut waiting = lock(busy);
-            let Some(next) = waiting.get_mut(&id).and_then(Option::take) else {
-                waiting.remove(&id);
-                return;
-            };
+            let Some(next) = reading.next() else { return };
             change = next;
         }
     }
@@ -100,5 +128,32 @@ impl Imports {
             None => self.refresh(scope, change.import, Mode::default()).await,
         };
         made.map(|made| tracing::info!(import = %change.import, version = made.import.version, "read again after a change"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_free_however_its_reading_ends() {
+        let (busy, import) = (Busy::default(), ImportId::new());
+        let change = || Changed { project: ProjectId::new(), import, account: None };
+        let begin = |waiting| {
+            lock(&busy).insert(import, waiting);
+            Reading::new(import, busy.clone())
+        };
+        let mut reading = begin(Some(change()));
+        assert!(reading.next().is_some());
+        assert!(reading.next().is_none());
+        assert!(lock(&busy).is_empty());
+        let another = begin(None);
+        drop(reading);
+        assert!(lock(&busy).contains_key(&import), "that is another's reading");
+        let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let _reading = another;
+            panic!("somewhere below");
+        }));
+        assert!(died.is_err() && lock(&busy).is_empty());
     }
 }

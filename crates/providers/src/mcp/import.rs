@@ -15,8 +15,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::fault::Fault;
+use super::listing::MAX_TOOLS;
 use super::oauth::{self, Registration};
-use super::session::{About, MAX_TOOLS, Session};
+use super::session::{About, Session};
 use super::sessions::START;
 use super::target::{self, Server, Target};
 use super::wire::bounded;

@@ -7,6 +7,7 @@ mod connect;
 mod fault;
 mod http;
 mod import;
+mod listing;
 mod mirrored;
 mod oauth;
 mod pending;

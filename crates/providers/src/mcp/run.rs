@@ -66,8 +66,12 @@ fn explained(fault: Fault, scrub: impl Fn(&str) -> String) -> RunError {
         }
         Fault::Unreachable(error) => RunError::Unreachable(error),
         Fault::Gone(_) | Fault::Late(_) => RunError::Lost(format!("{words}; check whether the call took effect before repeating it")),
-        Fault::Rpc { .. } | Fault::Status(_) | Fault::Forgotten | Fault::NotStarted(_) | Fault::TooLarge(_) | Fault::Unreadable(_) => {
-            RunError::Upstream(words)
-        }
+        Fault::Rpc { .. }
+        | Fault::Status(_)
+        | Fault::Forgotten
+        | Fault::NotStarted(_)
+        | Fault::TooLarge(_)
+        | Fault::LongList(_)
+        | Fault::Unreadable(_) => RunError::Upstream(words),
     }
 }
