@@ -14,8 +14,9 @@ use crate::{ImportError, Imports, Mode};
 
 /// A change seldom comes alone.
 const GATHER: Duration = Duration::from_millis(200);
-/// The time between two readings of one source.
+/// The time between two readings of one source, and the longest while they fail.
 const REST: Duration = Duration::from_secs(2);
+const LONGEST_REST: Duration = Duration::from_mins(5);
 
 /// The source of an import is not what it was.
 #[derive(Clone, Debug)]
@@ -102,12 +103,17 @@ impl Imports {
 
     /// Reads until there was no change since the last reading.
     async fn keep_reading(&self, mut change: Changed, mut reading: Reading) {
+        let mut failures = 0;
         loop {
             tokio::time::sleep(GATHER).await;
-            if let Err(error) = self.renew(change).await {
-                tracing::warn!(import = %reading.import, %error, "a source that changed could not be read again");
+            match self.renew(change).await {
+                Ok(()) => failures = 0,
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(import = %reading.import, %error, "a source that changed could not be read again");
+                }
             }
-            tokio::time::sleep(REST).await;
+            tokio::time::sleep(rest_after(failures)).await;
             let Some(next) = reading.next() else { return };
             change = next;
         }
@@ -131,9 +137,19 @@ impl Imports {
     }
 }
 
+fn rest_after(failures: u32) -> Duration {
+    REST.saturating_mul(4_u32.saturating_pow(failures)).min(LONGEST_REST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_that_fails_is_left_alone_longer_and_longer() {
+        assert_eq!([0, 1, 2, 3].map(|failures| rest_after(failures).as_secs()), [2, 8, 32, 128]);
+        assert_eq!([4, 100].map(rest_after), [LONGEST_REST; 2]);
+    }
 
     #[test]
     fn a_source_is_free_however_its_reading_ends() {

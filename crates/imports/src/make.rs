@@ -129,8 +129,8 @@ impl Imports {
     async fn plan(&self, provider: &str, order: &Order) -> Result<Plan, ImportError> {
         let importer = self.mirror.importer(provider)?.clone();
         let reading = async {
-            let _room = self.0.room.acquire().await.map_err(|error| ImportError::Interrupted(error.to_string()))?;
-            importer.plan(order).await
+            let _turn = self.0.turns.take(order.project).await;
+            importer.plan(order, &self.0.bench).await
         };
         let late = || ImportError::Upstream(format!("it took longer than {} seconds", READING.as_secs()));
         let mut plan = tokio::time::timeout(READING, reading).await.map_err(|_| late())??;

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use catalog::auth::AuthScheme;
 use catalog::{Action, Draft, Integration, Provider};
 use futures_util::future::BoxFuture;
-use imports::{ImportError, Importer, Order, Origin, Plan, Registered, Skipped, Source, Stored};
+use imports::{ImportError, Importer, Order, Origin, Plan, Registered, Skipped, Source, Stored, Workbench};
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Schema;
 use kernel::{ImportId, ProjectId};
@@ -28,6 +29,8 @@ const MAX_NAME: usize = 80;
 const MAX_DESCRIPTION: usize = 4000;
 const MAX_ABOUT: usize = 500;
 const MAX_SCHEMA: usize = 256 << 10;
+/// How long the tools of a server may take to become actions.
+const CONVERTING: Duration = Duration::from_secs(20);
 
 /// What is stored of a server.
 #[derive(Deserialize, Serialize)]
@@ -65,7 +68,7 @@ struct Reading {
 }
 
 impl Mcp {
-    async fn read(&self, order: &Order) -> Result<Plan, ImportError> {
+    async fn read(&self, order: &Order, bench: &Workbench) -> Result<Plan, ImportError> {
         let target = Target::of_order(order, &self.commands)?;
         let listed = match self.running(order, &target).await {
             Some(session) => listed(&session).await,
@@ -83,7 +86,7 @@ impl Mcp {
             Err(Fault::Unauthorized { challenge }) => self.behind_a_door(&target, challenge.as_deref(), order).await?,
             Err(fault) => return Err(unread(fault)),
         };
-        plan(order, &target, reading)
+        plan(order, &target, reading, bench).await
     }
 
     /// The program of an import that is read again, if it runs: what it offers may depend on its life so far.
@@ -154,13 +157,13 @@ fn unread(fault: Fault) -> ImportError {
     }
 }
 
-fn plan(order: &Order, target: &Target, reading: Reading) -> Result<Plan, ImportError> {
+async fn plan(order: &Order, target: &Target, reading: Reading, bench: &Workbench) -> Result<Plan, ImportError> {
     let Reading { about, mut tools, auth, registration, origins, mut warnings } = reading;
     if tools.len() > MAX_TOOLS {
         warnings.push(format!("the server has more than {MAX_TOOLS} tools; the rest is left out"));
         tools.truncate(MAX_TOOLS);
     }
-    let (actions, skipped) = actions(&tools);
+    let (actions, skipped) = bench.run(move || Ok(actions(&tools, Instant::now() + CONVERTING))).await?;
     let name = about.name.as_deref().map_or_else(|| named_by(order, target), |name| bounded(name, MAX_NAME));
     let description = about.instructions.as_deref().map_or_else(|| format!("The MCP server {name}"), |words| bounded(words, MAX_ABOUT));
     let definition = serde_json::to_value(Definition { description, auth, registration, actions });
@@ -179,12 +182,16 @@ fn named_by(order: &Order, target: &Target) -> String {
     }
 }
 
-fn actions(tools: &[Value]) -> (Vec<Tool>, Vec<Skipped>) {
+fn actions(tools: &[Value], deadline: Instant) -> (Vec<Tool>, Vec<Skipped>) {
     let (mut actions, mut skipped) = (Vec::new(), Vec::new());
     let mut names = BTreeSet::new();
     for tool in tools {
         let name = tool["name"].as_str().unwrap_or_default();
-        let made = if names.insert(name) { action(name, tool) } else { Err("there is another of this name".to_owned()) };
+        let made = match names.insert(name) {
+            true if Instant::now() > deadline => Err("there was no time left for it".to_owned()),
+            true => action(name, tool),
+            false => Err("there is another of this name".to_owned()),
+        };
         match made {
             Ok(action) => actions.push(action),
             Err(why) => skipped.push(Skipped { what: bounded(name, MAX_NAME), why }),
@@ -235,11 +242,32 @@ fn input_schema(schema: &Value) -> Result<Value, String> {
             if !fields.contains_key("type") {
                 schema["type"] = "object".into();
             }
+            if Schema::compile(&schema).is_err() {
+                leave_out_patterns(&mut schema);
+            }
             Schema::compile(&schema).map_err(|error| format!("its schema is broken: {}", bounded(&error.to_string(), 200)))?;
             Ok(schema)
         }
         Value::Object(_) => Err("its schema is too large".to_owned()),
         _ => Err("its schema is no object".to_owned()),
+    }
+}
+
+/// Leaves regular expressions to the server where there are some that are too large or not understood here.
+fn leave_out_patterns(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|keyword, field| keyword != "pattern" || !field.is_string());
+            if fields.get("patternProperties").is_some_and(Value::is_object) {
+                // Without them it is not known which properties are additional.
+                fields.retain(|keyword, _| {
+                    !matches!(keyword.as_str(), "patternProperties" | "additionalProperties" | "unevaluatedProperties")
+                });
+            }
+            fields.values_mut().for_each(leave_out_patterns);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out_patterns),
+        _ => {}
     }
 }
 
@@ -281,8 +309,8 @@ impl Importer for Mcp {
         Self::about()
     }
 
-    fn plan<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Plan, ImportError>> {
-        Box::pin(self.read(order))
+    fn plan<'a>(&'a self, order: &'a Order, bench: &'a Workbench) -> BoxFuture<'a, Result<Plan, ImportError>> {
+        Box::pin(self.read(order, bench))
     }
 
     fn load(&self, stored: &Stored) -> Result<Integration, String> {
@@ -348,10 +376,12 @@ mod tests {
         assert!(super::key("日本").starts_with("tool_"));
         assert!(super::key(&"long".repeat(50)).len() <= MAX_KEY);
         let tools = [json!({"name": "a.b"}), json!({"name": "a/b"}), json!({"name": "a_b"}), json!({"name": "a_b"})];
-        let (made, skipped) = actions(&tools);
+        let (made, skipped) = actions(&tools, Instant::now() + CONVERTING);
         let keys: BTreeSet<&str> = made.iter().map(|tool| tool.key.as_str()).collect();
         assert_eq!((keys.len(), skipped.len()), (3, 1));
         assert!(keys.contains("a_b"), "a tool keeps its own name");
+        let (made, skipped) = actions(&tools, Instant::now().checked_sub(CONVERTING).unwrap());
+        assert_eq!((made.len(), skipped.len()), (0, 4), "time is up");
     }
 
     #[test]
@@ -373,6 +403,15 @@ mod tests {
         ] {
             assert!(super::action("x", &bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_tool_stays_where_only_its_patterns_cannot_be_used() {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["pattern"],
+            "properties": {"pattern": {"type": "string", "pattern": "^\\p{L}{1,4000}$"}}, "patternProperties": {"(((": {}}});
+        let action = super::action("x", &json!({"inputSchema": schema})).unwrap();
+        let left = json!({"type": "object", "required": ["pattern"], "properties": {"pattern": {"type": "string"}}});
+        assert_eq!(action.input_schema, left);
     }
 
     #[test]
