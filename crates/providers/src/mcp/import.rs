@@ -32,6 +32,8 @@ const MAX_SCHEMA: usize = 256 << 10;
 /// How long the tools of a server may take to become actions.
 const CONVERTING: Duration = Duration::from_secs(20);
 
+const REFUSED: &str = "the server refused the credential";
+
 /// What is stored of a server.
 #[derive(Deserialize, Serialize)]
 struct Definition {
@@ -84,7 +86,7 @@ impl Mcp {
                 Reading { about, tools, auth, registration: None, origins, warnings: Vec::new() }
             }
             Err(Fault::Unauthorized { challenge }) => self.behind_a_door(&target, challenge.as_deref(), order).await?,
-            Err(fault) => return Err(unread(fault)),
+            Err(fault) => return Err(unread(fault, |words| target.secrets().scrub(words))),
         };
         plan(order, &target, reading, bench).await
     }
@@ -107,7 +109,7 @@ impl Mcp {
 
     /// Reads a server that shows nothing without a credential, with one if there is one.
     async fn behind_a_door(&self, target: &Target, challenge: Option<&str>, order: &Order) -> Result<Reading, ImportError> {
-        let Target::Address { url, .. } = target else { return Err(unread(Fault::Unauthorized { challenge: None })) };
+        let Target::Address { url, .. } = target else { return Err(ImportError::Upstream(REFUSED.to_owned())) };
         let mut warnings = Vec::new();
         let mut origins: BTreeSet<String> = target.origin().into_iter().collect();
         let (mut auth, mut registration) = (Vec::new(), None);
@@ -121,7 +123,10 @@ impl Mcp {
         }
         auth.push(bearer());
         let (about, tools) = match &order.account {
-            Some(account) => self.list(target, target::authorization(&account.fields)).await.map_err(unread)?,
+            Some(account) => {
+                let scrub = |words: &str| account.fields.scrub(&target.secrets().scrub(words));
+                self.list(target, target::authorization(&account.fields)).await.map_err(|fault| unread(fault, scrub))?
+            }
             None if order.again.is_some() => {
                 return Err(ImportError::Upstream("the server wants a credential; connect an account first".to_owned()));
             }
@@ -148,12 +153,12 @@ fn bearer() -> Value {
     json!({"scheme": "bearer"})
 }
 
-fn unread(fault: Fault) -> ImportError {
+fn unread(fault: Fault, scrub: impl Fn(&str) -> String) -> ImportError {
     match fault {
         Fault::Status(status) if status.is_server_error() => ImportError::UpstreamServer(status.as_u16()),
         Fault::Unreachable(error) => ImportError::Upstream(error.to_string()),
-        Fault::Unauthorized { .. } => ImportError::Upstream("the server refused the credential".to_owned()),
-        other => ImportError::Upstream(other.to_string()),
+        Fault::Unauthorized { .. } => ImportError::Upstream(REFUSED.to_owned()),
+        other => ImportError::Upstream(scrub(&other.to_string())),
     }
 }
 
@@ -317,10 +322,12 @@ impl Importer for Mcp {
         let definition: Definition = serde_json::from_str(&stored.definition).map_err(|error| error.to_string())?;
         let auth = definition.auth.into_iter().map(serde_json::from_value).collect::<Result<Vec<AuthScheme>, _>>();
         let import = &stored.import;
+        let target = Target::of_stored(stored, &self.commands);
         let server = Server {
             project: import.project,
             import: import.id,
-            target: Target::of_stored(stored, &self.commands),
+            secrets: target.as_ref().map(Target::secrets).unwrap_or_default(),
+            target,
             tools: definition.actions.iter().map(|tool| (tool.key.clone(), tool.wire.clone())).collect(),
         };
         let draft = Draft {
