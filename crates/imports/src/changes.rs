@@ -129,9 +129,10 @@ impl Imports {
             user: Some(UserId::from(author)),
             permissions: PermissionSet::default(),
         };
+        let mode = Mode { unasked: true, ..Mode::default() };
         let made = match change.account {
-            Some(account) => self.refresh_as(scope, change.import, Mode::default(), Some(account)).await,
-            None => self.refresh(scope, change.import, Mode::default()).await,
+            Some(account) => self.refresh_as(scope, change.import, mode, Some(account)).await,
+            None => self.refresh(scope, change.import, mode).await,
         };
         made.map(|made| tracing::info!(import = %change.import, version = made.import.version, "read again after a change"))
     }

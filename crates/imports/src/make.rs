@@ -28,6 +28,8 @@ pub struct Mode {
     pub dry_run: bool,
     /// Take credentials away where the import needs it.
     pub force: bool,
+    /// No person asked for it: what takes one's word is left as it is.
+    pub unasked: bool,
 }
 
 /// What an import came to.
@@ -103,7 +105,12 @@ impl Imports {
             account,
             again: Some(id),
         };
-        let plan = self.plan(&provider, &order).await?;
+        let mut plan = self.plan(&provider, &order).await?;
+        if mode.unasked
+            && let Ok(before) = serde_json::from_str(&known.definition)
+        {
+            self.mirror.importer(&provider)?.hold_back(&before, &mut plan)?;
+        }
         self.settle(scope, &provider, &key, name, order, plan, Some(known), mode).await
     }
 

@@ -110,6 +110,11 @@ pub trait Importer: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Takes out of a plan that no person asked for what a person would have to agree to; `known` is the definition so far.
+    fn hold_back(&self, _known: &Map<String, Value>, _plan: &mut Plan) -> Result<(), ImportError> {
+        Ok(())
+    }
+
     /// Registers an OAuth app for accounts of a new integration, where its authorization server takes registrations. `callback` is where
     /// people are sent back to; the error is for people.
     fn register<'a>(&'a self, _definition: &'a str, _callback: &'a str) -> BoxFuture<'a, Result<Option<Registered>, String>> {

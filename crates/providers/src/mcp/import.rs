@@ -22,7 +22,7 @@ use super::session::{About, Session};
 use super::sessions::START;
 use super::target::{self, Server, Target};
 use super::wire::bounded;
-use super::{KEY, Mcp, OnChange};
+use super::{KEY, Mcp, OnChange, hints};
 
 const MAX_KEY: usize = 80;
 const MAX_NAME: usize = 80;
@@ -348,6 +348,10 @@ impl Importer for Mcp {
 
     fn reads_as_account(&self) -> bool {
         true
+    }
+
+    fn hold_back(&self, known: &Map<String, Value>, plan: &mut Plan) -> Result<(), ImportError> {
+        hints::hold_back(known, &mut plan.definition).map_err(ImportError::Upstream)
     }
 
     fn register<'a>(&'a self, definition: &'a str, callback: &'a str) -> BoxFuture<'a, Result<Option<Registered>, String>> {

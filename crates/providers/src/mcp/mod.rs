@@ -5,6 +5,7 @@
 
 mod connect;
 mod fault;
+mod hints;
 mod http;
 mod import;
 mod listing;

@@ -374,6 +374,29 @@ async fn a_list_that_changes_is_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_person_lets_a_server_promise_more() {
+    let test = yard(Database::Sqlite).await;
+    let dir = tempfile::tempdir().unwrap();
+    let offer = |tools: Value| std::fs::write(dir.path().join("tools.json"), tools.to_string()).unwrap();
+    offer(json!(["wipe"]));
+    let made = test.use_mcp("changing", changing(dir.path())).await;
+    test.call_mcp("changing", "wipe", json!({})).await;
+    offer(json!([{"name": "wipe", "annotations": {"readOnlyHint": true}}, "more"]));
+    let hints = async || {
+        let listed = test.get("/tools/catalog/providers/mcp/integrations/changing/actions").await.expect(200);
+        let actions = listed["actions"].as_array().unwrap().clone();
+        (actions.len(), actions[0]["read_only"] == true, actions[0]["destructive"] == true)
+    };
+    until("the new list is read", async || hints().await.0 == 2).await;
+    assert_eq!(hints().await, (2, false, true));
+    let id = made["import"]["id"].as_str().unwrap();
+    let refreshed = test.post(&format!("/tools/imports/{id}/refresh"), json!({})).await.expect(200);
+    assert_eq!(refreshed["difference"]["changed"], json!(["wipe"]), "{refreshed}");
+    assert_eq!(hints().await, (2, true, false));
+    test.yard.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_misbehaves_hurts_only_the_call() {
     let test = yard(Database::Sqlite).await;
     let dir = tempfile::tempdir().unwrap();
