@@ -173,8 +173,20 @@ fn env(given: BTreeMap<String, String>) -> Result<BTreeMap<String, SecretString>
         if !is_name || value.len() > MAX_TEXT || value.contains('\0') {
             return Err(format!("`{}` cannot be a variable of the environment", shown(name)));
         }
+        if decides_what_runs(name) {
+            return Err(format!("`{}` decides which code a program runs, and that is the operator's to say", shown(name)));
+        }
     }
     Ok(given.into_iter().map(|(name, value)| (name, value.into())).collect())
+}
+
+/// Whether loaders, shells and interpreters take code from a variable: with it any program that is allowed would run any other.
+#[rustfmt::skip]
+fn decides_what_runs(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["LD_", "DYLD_", "BASH_FUNC_", "PYTHON", "PERL5", "RUBY"].iter().any(|family| name.starts_with(family))
+        || matches!(name.as_str(), "PATH" | "HOME" | "ENV" | "BASH_ENV" | "SHELLOPTS" | "BASHOPTS" | "NODE_OPTIONS" | "NODE_PATH"
+            | "GCONV_PATH" | "JAVA_TOOL_OPTIONS" | "JDK_JAVA_OPTIONS" | "_JAVA_OPTIONS")
 }
 
 fn shown(text: &str) -> String {
@@ -231,7 +243,30 @@ mod tests {
         ] {
             assert!(target(None, bad.clone(), json!({}), "npx").is_err(), "{bad}");
         }
-        assert!(target(None, settings, json!({"env": {"A=B": "x"}}), "npx").is_err());
+        assert!(target(None, settings.clone(), json!({"env": {"A=B": "x"}}), "npx").is_err());
+        for bad in [
+            "PATH",
+            "Home",
+            "LD_PRELOAD",
+            "ld_audit",
+            "DYLD_INSERT_LIBRARIES",
+            "BASH_ENV",
+            "ENV",
+            "SHELLOPTS",
+            "NODE_OPTIONS",
+            "PYTHONPATH",
+            "PYTHONSTARTUP",
+            "PERL5LIB",
+            "PERL5OPT",
+            "RUBYOPT",
+            "RUBYLIB",
+        ] {
+            let why = target(None, settings.clone(), json!({"env": {bad: "x"}}), "npx").unwrap_err();
+            assert!(why.contains(&format!("`{bad}`")), "{why}");
+        }
+        for good in ["ENVIRONMENT", "API_KEY", "MY_PATH", "OLD_ID", "HOMEPAGE"] {
+            assert!(target(None, settings.clone(), json!({"env": {good: "x"}}), "npx").is_ok(), "{good}");
+        }
     }
 
     #[test]

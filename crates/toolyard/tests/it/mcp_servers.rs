@@ -326,6 +326,7 @@ async fn what_cannot_be_imported_says_why() {
         (json!({"command": "node", "headers": {"A": "b"}}), 422, "either `url`"),
         (json!({"command": "bash", "args": ["-c", "id"]}), 422, "`bash` is not a program that projects may run here"),
         (json!({"command": "node", "env": {"A=B": "c"}}), 422, "variable"),
+        (json!({"command": "node", "env": {"NODE_OPTIONS": "--require=/tmp/x"}}), 422, "`NODE_OPTIONS`"),
         (json!({"command": "node", "colour": 1}), 422, "colour"),
         (json!({"command": "node", "args": [missing]}), 424, "went away"),
         (json!({"command": "node", "args": ["-e", "console.log('hello'); process.exit(3)"]}), 424, "exit status: 3"),
