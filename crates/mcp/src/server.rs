@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::answer::{Answer, Running};
 use crate::client::{SESSION_HEADER, VERSION_HEADER, session_id};
+use crate::listen::Listeners;
 use crate::live::Live;
 use crate::outbox::Outbox;
 use crate::{Call, Client, Fault, Message, Outcome, Progress, Request, RequestId, Surface, Version, listen, mirror};
@@ -30,6 +31,7 @@ const ANSWER_WITHIN: Duration = Duration::from_mins(10);
 #[derive(Clone, Debug, Default)]
 pub struct Mcp {
     live: Live,
+    listeners: Listeners,
     stopping: CancellationToken,
 }
 
@@ -59,12 +61,10 @@ impl Mcp {
     }
 
     /// A stream of changes, as clients before 2026-07-28 open it.
-    pub async fn changes(&self, headers: &HeaderMap, surface: Arc<dyn Surface>) -> Answer {
+    pub async fn changes(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>) -> Answer {
         let version = headers.get(VERSION_HEADER).map_or(Some(Version::UNNAMED), |name| Version::named(name.to_str().ok()?.trim()));
         match version {
-            Some(version) if !version.is_stateless() && reads_events(headers) => {
-                Answer::Events(listen::changes(surface, None, true, self.stopping.clone()).await)
-            }
+            Some(version) if !version.is_stateless() && reads_events(headers) => self.stream(caller, surface, None, true).await,
             Some(version) if !version.is_stateless() => Answer::status(406, "Accept must name text/event-stream."),
             _ => Answer::status(405, "Post `subscriptions/listen` to hear of changes."),
         }
@@ -130,7 +130,14 @@ impl Mcp {
             return Answer::status(406, "Accept must name text/event-stream.");
         }
         let wanted = request.params.get("notifications").and_then(|filter| filter.get("toolsListChanged")) == Some(&Value::Bool(true));
-        Answer::Events(listen::changes(asked.surface, Some(request.id), wanted, self.stopping.clone()).await)
+        self.stream(asked.caller, asked.surface, Some(request.id), wanted).await
+    }
+
+    async fn stream(&self, caller: Uuid, surface: Arc<dyn Surface>, subscription: Option<RequestId>, wanted: bool) -> Answer {
+        let Some(place) = self.listeners.join(caller) else {
+            return Answer::status(429, "This key listens on as many streams as it may; close one first.");
+        };
+        Answer::Events(listen::changes(surface, subscription, wanted, self.stopping.clone(), place).await)
     }
 
     async fn call(&self, asked: Asked, headers: &HeaderMap, request: Request) -> Answer {
