@@ -1,4 +1,4 @@
-// An MCP server over stdio whose tools are the names in a file, which it watches.
+// An MCP server over stdio whose tools are in a file, which it watches: their names, or themselves.
 //
 //   node changing.mjs FILE
 //
@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 
 const file = process.argv[2];
 const versions = (process.env.VERSIONS ?? '2025-11-25').split(',');
-const names = () => JSON.parse(readFileSync(file, 'utf8'));
+const tools = () => JSON.parse(readFileSync(file, 'utf8')).map((tool) => (typeof tool === 'string' ? { name: tool } : tool));
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 
 watchFile(file, { interval: 50 }, () => send({ method: 'notifications/tools/list_changed' }));
@@ -20,10 +20,10 @@ const about = { capabilities: { tools: { listChanged: true } }, serverInfo: { na
 const methods = {
   'server/discover': () => ({ supportedVersions: versions, ...about, resultType: 'complete' }),
   initialize: () => ({ protocolVersion: '2025-11-25', ...about }),
-  'tools/list': () => ({ tools: names().map((name) => ({ name, inputSchema: { type: 'object' } })) }),
+  'tools/list': () => ({ tools: tools().map((tool) => ({ ...tool, inputSchema: { type: 'object' } })) }),
   'tools/call': ({ name }) => {
     if (name === 'die') process.exit(7);
-    if (!names().includes(name)) throw { code: -32602, message: `Unknown tool: ${name}` };
+    if (!tools().some((tool) => tool.name === name)) throw { code: -32602, message: `Unknown tool: ${name}` };
     return { content: [{ type: 'text', text: name === 'huge' ? 'x'.repeat(9 << 20) : name }] };
   },
 };

@@ -177,6 +177,8 @@ struct Place {
     source: &'static str,
     edition: u64,
     shelf: Arc<OnceLock<Shelf>>,
+    /// For this search alone, where the list became another one meanwhile.
+    passing: OnceLock<Shelf>,
 }
 
 /// Documents are numbered by source and position, so that one found in two indexes is known to be the same.
@@ -289,17 +291,21 @@ impl Catalog {
         let wanted = (0..).zip(&self.sources).filter(|(_, source)| provider.is_none_or(|key| source.provider().key == key));
         let places = wanted.map(|(number, source)| {
             let (source, edition) = (source.provider().key, source.edition(project));
-            Place { number, source, edition, shelf: self.shelves.place(source, edition) }
+            Place { number, source, edition, shelf: self.shelves.place(source, edition), passing: OnceLock::new() }
         });
         places.collect()
     }
 
     fn shelf<'a>(&self, place: &'a Place, project: ProjectId) -> &'a Shelf {
+        if let Some(shelf) = place.shelf.get() {
+            return shelf;
+        }
         let source = usize::try_from(place.number).ok().and_then(|number| self.sources.get(number));
-        place.shelf.get_or_init(|| {
-            let integrations = source.map(|source| source.integrations(project)).unwrap_or_default();
-            Shelf::new(&integrations, place.number)
-        })
+        let integrations = source.map(|source| source.integrations(project)).unwrap_or_default();
+        // Others share the shelf, so only the list that it is for may stand on it.
+        let is_same = source.is_none_or(|source| source.edition(project) == place.edition);
+        let shelf = if is_same { &*place.shelf } else { &place.passing };
+        shelf.get_or_init(|| Shelf::new(&integrations, place.number))
     }
 }
 
@@ -400,6 +406,40 @@ mod tests {
         }
         assert_eq!(shared.asked.load(Ordering::Relaxed), 1);
         assert!(own.asked.load(Ordering::Relaxed) > 1);
+    }
+
+    /// Knows one project's list only once it was asked for it.
+    #[derive(Debug)]
+    struct Late {
+        listed: Arc<Listed>,
+        owner: ProjectId,
+    }
+
+    impl Source for Late {
+        fn provider(&self) -> Provider {
+            self.listed.provider()
+        }
+
+        fn integrations(&self, project: ProjectId) -> Vec<Arc<Integration>> {
+            if project == self.owner { self.listed.integrations(project) } else { Vec::new() }
+        }
+
+        fn integration(&self, project: ProjectId, key: &str) -> Option<Arc<Integration>> {
+            self.integrations(project).into_iter().find(|integration| integration.key == key)
+        }
+
+        fn edition(&self, project: ProjectId) -> u64 {
+            u64::from(project == self.owner && self.listed.asked.load(Ordering::Relaxed) > 0)
+        }
+    }
+
+    #[test]
+    fn a_list_that_came_late_is_not_shared() {
+        let (owner, other) = (ProjectId::new(), ProjectId::new());
+        let catalog = Catalog::new(vec![Arc::new(Late { listed: Listed::new("openapi", |_| 0, GARAGE), owner })]);
+        assert_eq!(first(&catalog, owner, "wash a car", None).as_deref(), Some("WASH"));
+        assert_eq!(first(&catalog, other, "wash a car", None), None, "another project's list");
+        assert_eq!(first(&catalog, owner, "wash a car", None).as_deref(), Some("WASH"));
     }
 
     #[test]

@@ -14,8 +14,9 @@ use crate::{ImportError, Imports, Mode};
 
 /// A change seldom comes alone.
 const GATHER: Duration = Duration::from_millis(200);
-/// The time between two readings of one source.
+/// The time between two readings of one source, and the longest while they fail.
 const REST: Duration = Duration::from_secs(2);
+const LONGEST_REST: Duration = Duration::from_mins(5);
 
 /// The source of an import is not what it was.
 #[derive(Clone, Debug)]
@@ -31,6 +32,38 @@ type Busy = Arc<Mutex<HashMap<ImportId, Option<Changed>>>>;
 
 fn lock(busy: &Busy) -> MutexGuard<'_, HashMap<ImportId, Option<Changed>>> {
     busy.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A source that is being read; however that ends, it can be read again afterwards.
+struct Reading {
+    import: ImportId,
+    busy: Busy,
+    is_over: bool,
+}
+
+impl Reading {
+    fn new(import: ImportId, busy: Busy) -> Self {
+        Self { import, busy, is_over: false }
+    }
+
+    /// The change that came since. Without one the source is free in the same moment, so that no change falls between.
+    fn next(&mut self) -> Option<Changed> {
+        let mut busy = lock(&self.busy);
+        let next = busy.get_mut(&self.import).and_then(Option::take);
+        if next.is_none() {
+            busy.remove(&self.import);
+            self.is_over = true;
+        }
+        next
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if !self.is_over {
+            lock(&self.busy).remove(&self.import);
+        }
+    }
 }
 
 impl Imports {
@@ -58,29 +91,30 @@ impl Imports {
             }
             Entry::Vacant(free) => free.insert(None),
         };
-        let (this, stop, busy) = (self.clone(), self.0.stop.clone(), busy.clone());
+        let (this, stop) = (self.clone(), self.0.stop.clone());
+        let reading = Reading::new(change.import, busy.clone());
         self.0.tasks.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = this.keep_reading(change, &busy) => {}
+                () = this.keep_reading(change, reading) => {}
             }
         });
     }
 
     /// Reads until there was no change since the last reading.
-    async fn keep_reading(&self, mut change: Changed, busy: &Busy) {
-        let id = change.import;
+    async fn keep_reading(&self, mut change: Changed, mut reading: Reading) {
+        let mut failures = 0;
         loop {
             tokio::time::sleep(GATHER).await;
-            if let Err(error) = self.renew(change).await {
-                tracing::warn!(import = %id, %error, "a source that changed could not be read again");
+            match self.renew(change).await {
+                Ok(()) => failures = 0,
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(import = %reading.import, %error, "a source that changed could not be read again");
+                }
             }
-            tokio::time::sleep(REST).await;
-            let mut waiting = lock(busy);
-            let Some(next) = waiting.get_mut(&id).and_then(Option::take) else {
-                waiting.remove(&id);
-                return;
-            };
+            tokio::time::sleep(rest_after(failures)).await;
+            let Some(next) = reading.next() else { return };
             change = next;
         }
     }
@@ -95,10 +129,48 @@ impl Imports {
             user: Some(UserId::from(author)),
             permissions: PermissionSet::default(),
         };
+        let mode = Mode { unasked: true, ..Mode::default() };
         let made = match change.account {
-            Some(account) => self.refresh_as(scope, change.import, Mode::default(), Some(account)).await,
-            None => self.refresh(scope, change.import, Mode::default()).await,
+            Some(account) => self.refresh_as(scope, change.import, mode, Some(account)).await,
+            None => self.refresh(scope, change.import, mode).await,
         };
         made.map(|made| tracing::info!(import = %change.import, version = made.import.version, "read again after a change"))
+    }
+}
+
+fn rest_after(failures: u32) -> Duration {
+    REST.saturating_mul(4_u32.saturating_pow(failures)).min(LONGEST_REST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_fails_is_left_alone_longer_and_longer() {
+        assert_eq!([0, 1, 2, 3].map(|failures| rest_after(failures).as_secs()), [2, 8, 32, 128]);
+        assert_eq!([4, 100].map(rest_after), [LONGEST_REST; 2]);
+    }
+
+    #[test]
+    fn a_source_is_free_however_its_reading_ends() {
+        let (busy, import) = (Busy::default(), ImportId::new());
+        let change = || Changed { project: ProjectId::new(), import, account: None };
+        let begin = |waiting| {
+            lock(&busy).insert(import, waiting);
+            Reading::new(import, busy.clone())
+        };
+        let mut reading = begin(Some(change()));
+        assert!(reading.next().is_some());
+        assert!(reading.next().is_none());
+        assert!(lock(&busy).is_empty());
+        let another = begin(None);
+        drop(reading);
+        assert!(lock(&busy).contains_key(&import), "that is another's reading");
+        let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let _reading = another;
+            panic!("somewhere below");
+        }));
+        assert!(died.is_err() && lock(&busy).is_empty());
     }
 }

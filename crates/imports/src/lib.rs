@@ -8,6 +8,7 @@ mod make;
 mod mirror;
 mod model;
 mod port;
+mod room;
 mod store;
 
 use std::sync::Arc;
@@ -17,10 +18,10 @@ use ::store::Db;
 use connections::Connections;
 use kernel::seal::Sealer;
 use kernel::{Clock, ImportId, ProjectId};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::room::Turns;
 pub use changes::Changed;
 pub use difference::Difference;
 pub use error::ImportError;
@@ -28,12 +29,11 @@ pub use make::{Made, Mode};
 pub use mirror::Mirror;
 pub use model::{Import, Source, Stored};
 pub use port::{Importer, Order, Origin, Plan, Registered, Skipped};
+pub use room::Workbench;
 pub use store::reseal;
 
 /// How often other nodes' changes are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How many sources are read at once; each may be large.
-const AT_ONCE: usize = 2;
 
 /// The imports of a deployment.
 #[derive(Clone, Debug)]
@@ -52,14 +52,16 @@ pub struct Parts {
 #[derive(Debug)]
 struct Inner {
     parts: Parts,
-    room: Semaphore,
+    turns: Turns,
+    bench: Workbench,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Imports {
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(Inner { parts, room: Semaphore::new(AT_ONCE), tasks: TaskTracker::new(), stop: CancellationToken::new() }))
+        let (turns, bench) = (Turns::default(), Workbench::default());
+        Self(Arc::new(Inner { parts, turns, bench, tasks: TaskTracker::new(), stop: CancellationToken::new() }))
     }
 
     /// Starts to look for changes of other nodes.

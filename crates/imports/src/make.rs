@@ -28,6 +28,8 @@ pub struct Mode {
     pub dry_run: bool,
     /// Take credentials away where the import needs it.
     pub force: bool,
+    /// No person asked for it: what takes one's word is left as it is.
+    pub unasked: bool,
 }
 
 /// What an import came to.
@@ -103,7 +105,12 @@ impl Imports {
             account,
             again: Some(id),
         };
-        let plan = self.plan(&provider, &order).await?;
+        let mut plan = self.plan(&provider, &order).await?;
+        if mode.unasked
+            && let Ok(before) = serde_json::from_str(&known.definition)
+        {
+            self.mirror.importer(&provider)?.hold_back(&before, &mut plan)?;
+        }
         self.settle(scope, &provider, &key, name, order, plan, Some(known), mode).await
     }
 
@@ -129,8 +136,8 @@ impl Imports {
     async fn plan(&self, provider: &str, order: &Order) -> Result<Plan, ImportError> {
         let importer = self.mirror.importer(provider)?.clone();
         let reading = async {
-            let _room = self.0.room.acquire().await.map_err(|error| ImportError::Interrupted(error.to_string()))?;
-            importer.plan(order).await
+            let _turn = self.0.turns.take(order.project).await;
+            importer.plan(order, &self.0.bench).await
         };
         let late = || ImportError::Upstream(format!("it took longer than {} seconds", READING.as_secs()));
         let mut plan = tokio::time::timeout(READING, reading).await.map_err(|_| late())??;

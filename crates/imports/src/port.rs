@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::{ImportError, Source, Stored};
+use crate::{ImportError, Source, Stored, Workbench};
 
 /// What to import.
 #[derive(Clone, Debug)]
@@ -93,8 +93,9 @@ pub struct Registered {
 pub trait Importer: Send + Sync + fmt::Debug {
     fn provider(&self) -> Provider;
 
-    /// Reads the source and says what it would make. Nothing is written, and nothing but the source is asked.
-    fn plan<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Plan, ImportError>>;
+    /// Reads the source and says what it would make. Nothing is written, and nothing but the source is asked. What takes this machine's time
+    /// is done at the bench.
+    fn plan<'a>(&'a self, order: &'a Order, bench: &'a Workbench) -> BoxFuture<'a, Result<Plan, ImportError>>;
 
     /// Makes the integration of a stored import, with what runs it attached. The error is for the log.
     fn load(&self, stored: &Stored) -> Result<Integration, String>;
@@ -107,6 +108,11 @@ pub trait Importer: Send + Sync + fmt::Debug {
     /// Whether the source is read with the credential of a connected account, where there is one.
     fn reads_as_account(&self) -> bool {
         false
+    }
+
+    /// Takes out of a plan that no person asked for what a person would have to agree to; `known` is the definition so far.
+    fn hold_back(&self, _known: &Map<String, Value>, _plan: &mut Plan) -> Result<(), ImportError> {
+        Ok(())
     }
 
     /// Registers an OAuth app for accounts of a new integration, where its authorization server takes registrations. `callback` is where

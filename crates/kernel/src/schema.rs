@@ -1,12 +1,19 @@
 //! JSON Schema checks. The only module that names the validator.
 
+mod unfold;
+
+use std::collections::BTreeSet;
 use std::fmt;
 
-use jsonschema::Validator;
+use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 /// How many violations are reported at once.
 const MAX_VIOLATIONS: usize = 8;
+/// How large one regular expression may become, how far it may be tried at one text, and how many different ones a schema may hold.
+const MAX_PATTERN: usize = 128 << 10;
+const MAX_TRIES: usize = 100_000;
+const MAX_PATTERNS: usize = 100;
 
 /// A compiled JSON Schema.
 pub struct Schema(Validator);
@@ -57,7 +64,15 @@ impl Violation {
 impl Schema {
     /// Compiles a schema. References to other documents are refused: nothing here reads files or the network.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        jsonschema::options().should_validate_formats(false).build(schema).map(Self).map_err(|error| SchemaError(error.to_string()))
+        unfold::check(schema).map_err(SchemaError)?;
+        let mut patterns = BTreeSet::new();
+        collect_patterns(schema, &mut patterns);
+        if patterns.len() > MAX_PATTERNS {
+            return Err(SchemaError(format!("it holds more than {MAX_PATTERNS} regular expressions")));
+        }
+        let limits = PatternOptions::fancy_regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN).backtrack_limit(MAX_TRIES);
+        let options = jsonschema::options().should_validate_formats(false).with_pattern_options(limits);
+        options.build(schema).map(Self).map_err(|error| SchemaError(error.to_string()))
     }
 
     /// Checks a value; the violations are in document order and never repeat the whole value.
@@ -77,6 +92,20 @@ impl Schema {
 /// Checks a value against a schema that is used only this once.
 pub fn check(schema: &Value, value: &Value) -> Result<(), CheckError> {
     Schema::compile(schema)?.check(value).map_err(|violations| CheckError::Value(Violation::join(&violations)))
+}
+
+fn collect_patterns<'a>(value: &'a Value, into: &mut BTreeSet<&'a str>) {
+    match value {
+        Value::Object(fields) => {
+            into.extend(fields.get("pattern").and_then(Value::as_str));
+            into.extend(
+                fields.get("patternProperties").and_then(Value::as_object).into_iter().flatten().map(|(pattern, _)| pattern.as_str()),
+            );
+            fields.values().for_each(|field| collect_patterns(field, into));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_patterns(item, into)),
+        _ => {}
+    }
 }
 
 fn shorten(mut message: String) -> String {
@@ -116,6 +145,25 @@ mod tests {
     fn a_schema_that_reaches_outside_is_refused() {
         assert!(Schema::compile(&json!({"$ref": "https://example.com/schema.json"})).is_err());
         assert!(Schema::compile(&json!({"type": "nonsense"})).is_err());
+    }
+
+    #[test]
+    fn regular_expressions_have_a_size() {
+        let with = |pattern: &str| Schema::compile(&json!({"properties": {"a": {"pattern": pattern}}}));
+        assert!(with(r"^[\w.-]{1,100}$").is_ok());
+        for bomb in [r"((\w{1,100}){1,100}){1,100}", r"^\p{L}{1,300}$", r"(?!x)(\p{L}{1,90}){1,90}"] {
+            let started = std::time::Instant::now();
+            assert!(with(bomb).is_err(), "{bomb}");
+            assert!(started.elapsed() < std::time::Duration::from_secs(2), "{bomb}");
+        }
+        let many = |count: usize| {
+            let named = |at: usize| (format!("^{at}"), json!({"pattern": format!("{at}$")}));
+            Schema::compile(&json!({"patternProperties": (0..count).map(named).collect::<serde_json::Map<_, _>>()}))
+        };
+        assert!(many(MAX_PATTERNS / 2).is_ok());
+        assert!(many(MAX_PATTERNS / 2 + 1).is_err());
+        let slow = with(r"^(a|a)*\1b$").unwrap();
+        assert!(slow.check(&json!({"a": format!("{}!", "a".repeat(60))})).is_err());
     }
 
     #[test]

@@ -66,7 +66,11 @@ impl AgentTools {
     async fn look(&self) -> Result<u64, Fault> {
         let mut hasher = DefaultHasher::new();
         for tool in self.toolset().await?.tools {
-            (tool.name.as_str(), tool.description(), tool.input_schema().to_string()).hash(&mut hasher);
+            (tool.name.as_str(), tool.description()).hash(&mut hasher);
+            match tool.action() {
+                Some((_, action)) => action.input_schema.hash(&mut hasher),
+                None => tool.input_schema().hash(&mut hasher),
+            }
         }
         Ok(hasher.finish())
     }

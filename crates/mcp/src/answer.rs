@@ -7,9 +7,9 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, Interval, interval_at};
 
+use crate::outbox::Outbox;
 use crate::server::body;
 use crate::{Fault, RequestId, Version};
 
@@ -75,7 +75,7 @@ pub(crate) fn silence() -> Bytes {
 /// A request under way, and what it says before its result.
 pub(crate) struct Running {
     work: Option<BoxFuture<'static, Result<Value, Fault>>>,
-    messages: UnboundedReceiver<Value>,
+    messages: Outbox,
     id: RequestId,
     version: Version,
     /// Set if the client wants to hear that the call goes on.
@@ -90,7 +90,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn new(
         work: BoxFuture<'static, Result<Value, Fault>>,
-        messages: UnboundedReceiver<Value>,
+        messages: Outbox,
         id: RequestId,
         version: Version,
         token: Option<Value>,
@@ -112,7 +112,7 @@ impl Running {
                 }
                 self.finish(result);
             }
-            Some(message) = self.messages.recv() => self.hear(&message),
+            message = self.messages.next() => self.hear(&message),
             () = tokio::time::sleep(PATIENCE) => {}
         }
         Answer::Events(stream::unfold(self, |mut running| async move { running.next().await.map(|event| (event, running)) }).boxed())
@@ -125,9 +125,10 @@ impl Running {
             }
             let work = self.work.as_mut()?;
             tokio::select! {
+                // The work first: a tool that says a lot does not keep it from ending, and what it said goes out before its result.
                 biased;
-                Some(message) = self.messages.recv() => self.hear(&message),
                 result = &mut *work => self.finish(result),
+                message = self.messages.next() => self.hear(&message),
                 _ = self.heartbeat.tick() => self.beat(),
             }
         }
@@ -140,7 +141,7 @@ impl Running {
 
     fn finish(&mut self, result: Result<Value, Fault>) {
         self.work = None;
-        while let Ok(message) = self.messages.try_recv() {
+        while let Some(message) = self.messages.take() {
             self.hear(&message);
         }
         match result {

@@ -16,7 +16,9 @@ const APPROVAL: &str = "approval";
 const PURPOSE: &str = "mcp-approval";
 /// How long an answer is taken.
 const GOOD_FOR: Duration = Duration::from_hours(1);
+/// How much a person is shown of all arguments, and of one of them where they are longer together.
 const MAX_SHOWN: usize = 2000;
+const MAX_VALUE: usize = 200;
 
 /// Asks people, on behalf of one key.
 #[derive(Clone, Debug)]
@@ -57,7 +59,8 @@ impl Approver {
         if !(call.client.shows_forms() && self.may_approve()) {
             return self.referral(approval);
         }
-        let arguments: String = approval.arguments.to_string().chars().take(MAX_SHOWN).collect();
+        // Nobody is asked about what they cannot see.
+        let Some(arguments) = shown(&approval.arguments) else { return self.referral(approval) };
         let question = json!({
             "method": "elicitation/create",
             "params": {
@@ -100,5 +103,47 @@ impl Approver {
         let is_ours = payload[0] == PURPOSE && payload[2] == json!(self.scope.key) && until > self.tools.clock.now();
         let id = payload[1].as_str().and_then(|id| id.parse::<Uuid>().ok()).filter(|_| is_ours);
         id.map(ApprovalId::from).ok_or_else(bad)
+    }
+}
+
+/// The arguments as a person can judge them: every one is named, and what is cut says so. Nothing where there is too much to show.
+fn shown(arguments: &Value) -> Option<String> {
+    let whole = arguments.to_string();
+    if whole.chars().nth(MAX_SHOWN).is_none() {
+        return Some(whole);
+    }
+    let lines: Vec<String> = arguments
+        .as_object()?
+        .iter()
+        .map(|(name, value)| format!("{}: {}", Value::from(name.as_str()), shortened(&value.to_string())))
+        .collect();
+    Some(lines.join("\n")).filter(|shown| shown.chars().nth(MAX_SHOWN).is_none())
+}
+
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(MAX_VALUE) {
+        None => value.to_owned(),
+        Some((end, _)) => format!("{} … {} more characters", &value[..end], value[end..].chars().count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_sees_every_argument_and_what_was_cut() {
+        assert_eq!(shown(&json!({"a": 1})).as_deref(), Some(r#"{"a":1}"#));
+        let long = json!({"padding": "é".repeat(5000), "recipient": "eve@example.com", "amount": 1_000_000});
+        let text = shown(&long).unwrap();
+        assert!(text.contains("\"recipient\": \"eve@example.com\"") && text.contains("\"amount\": 1000000"), "{text}");
+        assert!(text.contains("… 4802 more characters"), "{text}");
+        assert!(text.chars().count() <= MAX_SHOWN);
+        let lines = shown(&json!({"a\nrecipient: bob": "é".repeat(5000)})).unwrap();
+        assert_eq!(lines.lines().count(), 1, "a name cannot pass for another line");
+        let many: Map<String, Value> = (0..500).map(|at| (format!("argument_{at}"), json!("value"))).collect();
+        assert_eq!(shown(&Value::Object(many)), None);
+        assert_eq!(shown(&json!({"a".repeat(3000): 1})), None);
+        assert_eq!(shown(&json!("x".repeat(3000))), None);
     }
 }

@@ -13,6 +13,7 @@ mod listen;
 mod live;
 mod message;
 mod mirror;
+mod outbox;
 mod page;
 mod project;
 mod reply;

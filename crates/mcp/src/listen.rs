@@ -1,6 +1,7 @@
 //! Streams that tell of changes. Whoever asks on another node may have changed something, so the list itself is looked at.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::answer::{event, silence};
 use crate::{RequestId, Surface};
@@ -15,6 +17,48 @@ use crate::{RequestId, Surface};
 const QUIET: Duration = Duration::from_secs(15);
 /// A client comes back after this long, and its key is looked at again.
 const LIFE: Duration = Duration::from_hours(1);
+
+/// How many streams one key may have open; each looks at its list every other second.
+const MAX_STREAMS: usize = 16;
+
+/// Who listens, and how often.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listeners(Arc<Mutex<HashMap<Uuid, usize>>>);
+
+impl Listeners {
+    /// A place for one more stream of this key, if there is any.
+    pub(crate) fn join(&self, caller: Uuid) -> Option<Place> {
+        let mut streams = self.streams();
+        let count = streams.entry(caller).or_default();
+        (*count < MAX_STREAMS).then(|| {
+            *count += 1;
+            Place { listeners: self.clone(), caller }
+        })
+    }
+
+    fn streams(&self) -> MutexGuard<'_, HashMap<Uuid, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of one stream; free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    listeners: Listeners,
+    caller: Uuid,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut streams = self.listeners.streams();
+        if let Some(count) = streams.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                streams.remove(&self.caller);
+            }
+        }
+    }
+}
 
 struct Listening {
     surface: Arc<dyn Surface>,
@@ -24,6 +68,7 @@ struct Listening {
     spoke: Instant,
     ends: Instant,
     stopping: CancellationToken,
+    _place: Place,
 }
 
 /// Tells of changes of the list of tools, if they are wanted. `subscription` is the request that opened the stream, in revisions that want
@@ -33,6 +78,7 @@ pub(crate) async fn changes(
     subscription: Option<RequestId>,
     wanted: bool,
     stopping: CancellationToken,
+    place: Place,
 ) -> BoxStream<'static, Bytes> {
     let seen = if wanted { Some(surface.fingerprint().await.unwrap_or_default()) } else { None };
     let first = match &subscription {
@@ -43,7 +89,7 @@ pub(crate) async fn changes(
         None => silence(),
     };
     let now = Instant::now();
-    let listening = Listening { surface, subscription, seen, first: Some(first), spoke: now, ends: now + LIFE, stopping };
+    let listening = Listening { surface, subscription, seen, first: Some(first), spoke: now, ends: now + LIFE, stopping, _place: place };
     stream::unfold(listening, |mut listening| async move { listening.next().await.map(|event| (event, listening)) }).boxed()
 }
 
@@ -84,4 +130,21 @@ fn notification(method: &str, subscription: Option<&RequestId>, mut params: Valu
         params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
     }
     event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_so_many_streams_and_others_have_theirs() {
+        let (listeners, key) = (Listeners::default(), Uuid::new_v4());
+        let mut places: Vec<Place> = std::iter::from_fn(|| listeners.join(key)).collect();
+        assert_eq!(places.len(), MAX_STREAMS);
+        assert!(listeners.join(Uuid::new_v4()).is_some());
+        places.pop();
+        assert!(listeners.join(key).is_some());
+        drop(places);
+        assert!(listeners.streams().is_empty());
+    }
 }

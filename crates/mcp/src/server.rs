@@ -7,14 +7,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, header};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::answer::{Answer, Running};
 use crate::client::{SESSION_HEADER, VERSION_HEADER, session_id};
+use crate::listen::Listeners;
 use crate::live::Live;
+use crate::outbox::Outbox;
 use crate::{Call, Client, Fault, Message, Outcome, Progress, Request, RequestId, Surface, Version, listen, mirror};
 
 /// How long a list may be taken for fresh by a client that does not listen for changes.
@@ -30,6 +31,7 @@ const ANSWER_WITHIN: Duration = Duration::from_mins(10);
 #[derive(Clone, Debug, Default)]
 pub struct Mcp {
     live: Live,
+    listeners: Listeners,
     stopping: CancellationToken,
 }
 
@@ -59,12 +61,10 @@ impl Mcp {
     }
 
     /// A stream of changes, as clients before 2026-07-28 open it.
-    pub async fn changes(&self, headers: &HeaderMap, surface: Arc<dyn Surface>) -> Answer {
+    pub async fn changes(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>) -> Answer {
         let version = headers.get(VERSION_HEADER).map_or(Some(Version::UNNAMED), |name| Version::named(name.to_str().ok()?.trim()));
         match version {
-            Some(version) if !version.is_stateless() && reads_events(headers) => {
-                Answer::Events(listen::changes(surface, None, true, self.stopping.clone()).await)
-            }
+            Some(version) if !version.is_stateless() && reads_events(headers) => self.stream(caller, surface, None, true).await,
             Some(version) if !version.is_stateless() => Answer::status(406, "Accept must name text/event-stream."),
             _ => Answer::status(405, "Post `subscriptions/listen` to hear of changes."),
         }
@@ -130,14 +130,21 @@ impl Mcp {
             return Answer::status(406, "Accept must name text/event-stream.");
         }
         let wanted = request.params.get("notifications").and_then(|filter| filter.get("toolsListChanged")) == Some(&Value::Bool(true));
-        Answer::Events(listen::changes(asked.surface, Some(request.id), wanted, self.stopping.clone()).await)
+        self.stream(asked.caller, asked.surface, Some(request.id), wanted).await
+    }
+
+    async fn stream(&self, caller: Uuid, surface: Arc<dyn Surface>, subscription: Option<RequestId>, wanted: bool) -> Answer {
+        let Some(place) = self.listeners.join(caller) else {
+            return Answer::status(429, "This key listens on as many streams as it may; close one first.");
+        };
+        Answer::Events(listen::changes(surface, subscription, wanted, self.stopping.clone(), place).await)
     }
 
     async fn call(&self, asked: Asked, headers: &HeaderMap, request: Request) -> Answer {
         let version = asked.client.version;
-        let (sender, messages) = unbounded_channel();
-        let sender = asked.reads_events.then_some(sender);
-        let call = match read_call(&asked, &request, sender.clone()) {
+        let messages = Outbox::default();
+        let outbox = asked.reads_events.then(|| messages.clone());
+        let call = match read_call(&asked, &request, outbox.clone()) {
             Ok(call) if !call.name.is_empty() => call,
             Ok(_) => return Answer::fault(&Fault::Params("`params.name` must name a tool".to_owned()), Some(&request.id), version),
             Err(fault) => return Answer::fault(&fault, Some(&request.id), version),
@@ -149,7 +156,7 @@ impl Mcp {
             return Answer::fault(&fault, Some(&request.id), version);
         }
         let token = call.progress.token.clone();
-        let work = self.clone().rounds(asked.clone(), request.method, call, sender);
+        let work = self.clone().rounds(asked.clone(), request.method, call, outbox);
         let work = self.cancellable(&asked, &request.id, work.in_current_span().boxed());
         Running::new(work, messages, request.id, version, token).answer(asked.reads_events).await
     }
@@ -168,7 +175,7 @@ impl Mcp {
 
     /// Calls, and calls again with what the client answered, until there is a result. A client of the newest revision makes the next
     /// round itself.
-    async fn rounds(self, asked: Asked, method: String, mut call: Call, sender: Option<UnboundedSender<Value>>) -> Result<Value, Fault> {
+    async fn rounds(self, asked: Asked, method: String, mut call: Call, outbox: Option<Outbox>) -> Result<Value, Fault> {
         for _ in 0..MAX_ROUNDS {
             let outcome = match method.as_str() {
                 "tools/call" => asked.surface.call(call.clone()).await?,
@@ -182,20 +189,20 @@ impl Mcp {
             if asked.client.version.is_stateless() {
                 return Ok(needs_input(requests, state));
             }
-            let Some(sender) = &sender else { return Err(Fault::Capability(json!({"elicitation": {}}))) };
-            call.inputs = self.ask(asked.caller, requests, sender).await;
+            let Some(outbox) = &outbox else { return Err(Fault::Capability(json!({"elicitation": {}}))) };
+            call.inputs = self.ask(asked.caller, requests, outbox).await;
             call.state = state;
         }
         Err(Fault::Params("The call was asked for input too often.".to_owned()))
     }
 
     /// Asks an older client, on the stream of the call that needs to know.
-    async fn ask(&self, caller: Uuid, requests: Map<String, Value>, sender: &UnboundedSender<Value>) -> Map<String, Value> {
+    async fn ask(&self, caller: Uuid, requests: Map<String, Value>, outbox: &Outbox) -> Map<String, Value> {
         let mut answers = Map::new();
         for (name, request) in requests {
             let mut question = self.live.question(caller);
             let message = json!({"jsonrpc": "2.0", "id": question.id, "method": request["method"], "params": request["params"]});
-            let _ = sender.send(message);
+            outbox.ask(message);
             let answer = tokio::time::timeout(ANSWER_WITHIN, &mut question.answer).await;
             let answer = answer.ok().and_then(Result::ok).flatten();
             answers.insert(name, answer.unwrap_or_else(|| json!({"action": "cancel"})));
@@ -262,7 +269,7 @@ async fn list(surface: &dyn Surface, request: &Request) -> Result<Map<String, Va
 }
 
 /// What a call is made of; the name is empty where the request has none.
-fn read_call(asked: &Asked, request: &Request, sender: Option<UnboundedSender<Value>>) -> Result<Call, Fault> {
+fn read_call(asked: &Asked, request: &Request, outbox: Option<Outbox>) -> Result<Call, Fault> {
     let object = |name: &str| match request.params.get(name) {
         None => Ok(Map::new()),
         Some(Value::Object(fields)) => Ok(fields.clone()),
@@ -286,7 +293,7 @@ fn read_call(asked: &Asked, request: &Request, sender: Option<UnboundedSender<Va
         inputs,
         state,
         client: asked.client.clone(),
-        progress: Progress { token, sender },
+        progress: Progress { token, outbox },
     })
 }
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tools::{CallRequest, Step};
 
+use crate::outbox::Outbox;
 use crate::{Client, Fault};
 
 /// The tools that one caller sees.
@@ -109,7 +109,7 @@ impl Outcome {
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     pub(crate) token: Option<Value>,
-    pub(crate) sender: Option<UnboundedSender<Value>>,
+    pub(crate) outbox: Option<Outbox>,
 }
 
 impl Progress {
@@ -123,7 +123,7 @@ impl Progress {
     }
 
     pub fn tell(&self, step: Step) {
-        let (Some(token), Some(sender)) = (&self.token, &self.sender) else { return };
+        let (Some(token), Some(outbox)) = (&self.token, &self.outbox) else { return };
         let mut params = json!({"progressToken": token, "progress": step.done});
         if let Some(total) = step.total {
             params["total"] = json!(total);
@@ -131,7 +131,6 @@ impl Progress {
         if let Some(message) = step.message {
             params["message"] = json!(message);
         }
-        // Nobody listens any more: the call ends with its stream.
-        let _ = sender.send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+        outbox.tell(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
     }
 }

@@ -33,6 +33,9 @@ use crate::{CallError, Tools};
 const WAIT_FOR_MEANING: Duration = Duration::from_millis(25);
 const DEFAULT_ALTERNATIVES: usize = 3;
 const MAX_ALTERNATIVES: usize = 50;
+/// How many use cases one request may hold, and how many characters each.
+const MAX_USE_CASES: usize = 50;
+const MAX_USE_CASE: usize = 20_000;
 /// From this direction on, a use case waits for something; below, it does something.
 const WAITS: f32 = 0.0;
 const SURELY_ACTS: f32 = -1.0;
@@ -65,7 +68,16 @@ impl Discover {
 
     fn trimmed(&self) -> Result<Vec<&str>, CallError> {
         let cases: Vec<&str> = self.use_cases.iter().map(|case| case.trim()).filter(|case| !case.is_empty()).collect();
-        if cases.is_empty() { Err(CallError::BadFilter("Give at least one use case.".to_owned())) } else { Ok(cases) }
+        if cases.is_empty() {
+            return Err(CallError::BadFilter("Give at least one use case.".to_owned()));
+        }
+        if cases.len() > MAX_USE_CASES {
+            return Err(CallError::BadFilter(format!("Give at most {MAX_USE_CASES} use cases at once.")));
+        }
+        if cases.iter().any(|case| case.chars().nth(MAX_USE_CASE).is_some()) {
+            return Err(CallError::BadFilter(format!("A use case is a sentence: it may have {MAX_USE_CASE} characters.")));
+        }
+        Ok(cases)
     }
 }
 
@@ -248,5 +260,25 @@ impl Case<'_> {
             _ => return None,
         };
         Some(text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn use_cases_have_a_number_and_a_length() {
+        let read = |use_cases: Vec<String>| {
+            let request = Discover { use_cases, provider: None, alternatives: 3, debug: false };
+            request.trimmed().map(|cases| cases.len())
+        };
+        let crab = |count: usize| "🦀".repeat(count);
+        assert_eq!(read(vec!["a".to_owned(), "  ".to_owned()]).unwrap(), 1);
+        assert_eq!(read(vec!["a".to_owned(); MAX_USE_CASES]).unwrap(), MAX_USE_CASES);
+        assert_eq!(read(vec![crab(MAX_USE_CASE)]).unwrap(), 1);
+        for bad in [vec![], vec![" ".to_owned()], vec!["a".to_owned(); MAX_USE_CASES + 1], vec![crab(MAX_USE_CASE + 1)]] {
+            assert!(matches!(read(bad), Err(CallError::BadFilter(_))));
+        }
     }
 }

@@ -13,7 +13,9 @@ impl Connector for Mcp {
         Box::pin(async move {
             let Some(server) = probe.integration.service::<Server>() else { return Ok(Identity::default()) };
             let target = server.target.as_ref().map_err(|why| ProbeError::Refused(why.clone()))?;
-            self.list(target, authorization(probe.fields)).await.map_err(|fault| refused(fault, probe))?;
+            self.list(target, authorization(probe.fields))
+                .await
+                .map_err(|fault| refused(fault, |words| server.secrets.scrub(&probe.fields.scrub(words))))?;
             if probe.integration.actions.is_empty() {
                 // The first who may see the tools shows them to the catalog.
                 let scheme = probe.integration.auth.iter().find(|scheme| scheme.name() == probe.scheme.name()).cloned();
@@ -25,11 +27,11 @@ impl Connector for Mcp {
     }
 }
 
-fn refused(fault: Fault, probe: Probe<'_>) -> ProbeError {
+fn refused(fault: Fault, scrub: impl Fn(&str) -> String) -> ProbeError {
     match fault {
         Fault::Unreachable(error) => ProbeError::Unreachable(error),
         Fault::Status(status) if status.is_server_error() => ProbeError::Server(status.as_u16()),
         Fault::Unauthorized { .. } => ProbeError::Refused("the server does not take this credential".to_owned()),
-        other => ProbeError::Refused(probe.fields.scrub(&other.to_string())),
+        other => ProbeError::Refused(scrub(&other.to_string())),
     }
 }

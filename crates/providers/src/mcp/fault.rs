@@ -31,6 +31,8 @@ pub(super) enum Fault {
     Late(Duration),
     #[error("the server sent a message of more than {} MiB", .0 >> 20)]
     TooLarge(usize),
+    #[error("the server's list of tools is longer than {} MiB", .0 >> 20)]
+    LongList(usize),
     #[error("the server sent something that is not MCP: {0}")]
     Unreadable(String),
 }

@@ -1,6 +1,6 @@
 //! A server on the web: Streamable HTTP, every request through the guard.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -8,6 +8,7 @@ use egress::{Egress, EgressError, Events, Opened, Request};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::{Method, StatusCode};
 use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 use tools::Progress;
 use url::Url;
@@ -26,6 +27,8 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const MAX_REFUSAL: usize = 64 << 10;
 /// How long a message that wants no result may take.
 const ASIDE: Duration = Duration::from_secs(5);
+/// How many of a server's own questions are answered at once; one that asks faster gets no answer.
+const ANSWERS_AT_ONCE: usize = 4;
 /// How often a broken stream of one answer is taken up again.
 const RESUMES: usize = 5;
 const BEFORE_RESUME: Duration = Duration::from_millis(500);
@@ -46,6 +49,7 @@ pub(super) struct Http {
     version: OnceLock<&'static str>,
     on_change: OnChange,
     tasks: TaskTracker,
+    answers: Arc<Semaphore>,
 }
 
 /// A request as it is sent.
@@ -61,7 +65,9 @@ pub(super) struct Asked<'a> {
 
 impl Http {
     pub(super) fn new(egress: Egress, url: Url, fixed: HeaderMap, tasks: TaskTracker, on_change: OnChange) -> Self {
-        Self { egress, url, fixed, account: Mutex::default(), session: Mutex::default(), version: OnceLock::new(), on_change, tasks }
+        let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE));
+        let (account, session) = (Mutex::default(), Mutex::default());
+        Self { egress, url, fixed, account, session, version: OnceLock::new(), on_change, tasks, answers }
     }
 
     /// Takes the credential that the next requests are made with.
@@ -167,15 +173,14 @@ impl Http {
             Heard::Answer { id, result } if id == waits_for => return Some(result),
             Heard::Progress { token, step } if token == waits_for => progress.tell(step),
             Heard::ToolsChanged => self.on_change.tell(),
-            Heard::Question { id, method } => self.aside(self.post(&wire::answer(id, &method), ASIDE)),
+            Heard::Question { id, method } => {
+                if let Ok(place) = self.answers.clone().try_acquire_owned() {
+                    send_aside(&self.egress, &self.tasks, self.post(&wire::answer(id, &method), ASIDE), Some(place));
+                }
+            }
             Heard::Answer { .. } | Heard::Progress { .. } | Heard::Other => {}
         }
         None
-    }
-
-    /// Sends something whose answer does not matter.
-    fn aside(&self, request: Request) {
-        send_aside(&self.egress, &self.tasks, request);
     }
 
     pub(super) async fn notify(&self, message: &Value) -> Result<(), Fault> {
@@ -249,7 +254,7 @@ impl Http {
 impl Drop for Http {
     fn drop(&mut self) {
         if lock(&self.session).is_some() {
-            self.aside(self.request_to(Method::DELETE, BOTH, ASIDE));
+            send_aside(&self.egress, &self.tasks, self.request_to(Method::DELETE, BOTH, ASIDE), None);
         }
     }
 }
@@ -264,16 +269,21 @@ struct Unheard {
 impl Drop for Unheard {
     fn drop(&mut self) {
         if let Some(request) = self.request.take() {
-            send_aside(&self.egress, &self.tasks, request);
+            send_aside(&self.egress, &self.tasks, request, None);
         }
     }
 }
 
-fn send_aside(egress: &Egress, tasks: &TaskTracker, request: Request) {
+/// Sends something whose answer does not matter; its place, if it needs one, is taken until then.
+fn send_aside(egress: &Egress, tasks: &TaskTracker, request: Request, place: Option<OwnedSemaphorePermit>) {
     let egress = egress.clone();
     // Outside of the runtime the process is ending, and nobody is left to tell.
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        tasks.spawn_on(async move { drop(egress.send(request.max_response(MAX_REFUSAL)).await) }, &runtime);
+        let sending = async move {
+            let _place = place;
+            drop(egress.send(request.max_response(MAX_REFUSAL)).await);
+        };
+        tasks.spawn_on(sending, &runtime);
     }
 }
 
@@ -300,4 +310,25 @@ async fn read(mut opened: Opened, most: usize) -> Result<Option<Bytes>, EgressEr
         body.extend_from_slice(&chunk);
     }
     Ok(Some(body.freeze()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_asks_all_the_time_is_answered_a_few_at_once() {
+        let egress = Egress::new(egress::Config::default()).unwrap();
+        let tasks = TaskTracker::new();
+        let http = Http::new(egress, "https://192.0.2.1/mcp".parse().unwrap(), HeaderMap::new(), tasks.clone(), OnChange::nothing());
+        let ask = |id: usize| http.hear(json!({"jsonrpc": "2.0", "id": id, "method": "ping"}), u64::MAX, &Progress::default());
+        assert!((0..1000).all(|id| ask(id).is_none()));
+        assert_eq!(tasks.len(), ANSWERS_AT_ONCE);
+        tasks.close();
+        tasks.wait().await;
+        assert!(ask(1000).is_none());
+        assert_eq!(tasks.len(), 1, "those after are answered again");
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use catalog::auth::AuthScheme;
 use catalog::{Action, Draft, Integration, Provider};
 use futures_util::future::BoxFuture;
-use imports::{ImportError, Importer, Order, Origin, Plan, Registered, Skipped, Source, Stored};
+use imports::{ImportError, Importer, Order, Origin, Plan, Registered, Skipped, Source, Stored, Workbench};
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Schema;
 use kernel::{ImportId, ProjectId};
@@ -15,18 +16,23 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::fault::Fault;
+use super::listing::MAX_TOOLS;
 use super::oauth::{self, Registration};
-use super::session::{About, MAX_TOOLS, Session};
+use super::session::{About, Session};
 use super::sessions::START;
 use super::target::{self, Server, Target};
 use super::wire::bounded;
-use super::{KEY, Mcp, OnChange};
+use super::{KEY, Mcp, OnChange, hints};
 
 const MAX_KEY: usize = 80;
 const MAX_NAME: usize = 80;
 const MAX_DESCRIPTION: usize = 4000;
 const MAX_ABOUT: usize = 500;
 const MAX_SCHEMA: usize = 256 << 10;
+/// How long the tools of a server may take to become actions.
+const CONVERTING: Duration = Duration::from_secs(20);
+
+const REFUSED: &str = "the server refused the credential";
 
 /// What is stored of a server.
 #[derive(Deserialize, Serialize)]
@@ -64,7 +70,7 @@ struct Reading {
 }
 
 impl Mcp {
-    async fn read(&self, order: &Order) -> Result<Plan, ImportError> {
+    async fn read(&self, order: &Order, bench: &Workbench) -> Result<Plan, ImportError> {
         let target = Target::of_order(order, &self.commands)?;
         let listed = match self.running(order, &target).await {
             Some(session) => listed(&session).await,
@@ -80,9 +86,9 @@ impl Mcp {
                 Reading { about, tools, auth, registration: None, origins, warnings: Vec::new() }
             }
             Err(Fault::Unauthorized { challenge }) => self.behind_a_door(&target, challenge.as_deref(), order).await?,
-            Err(fault) => return Err(unread(fault)),
+            Err(fault) => return Err(unread(fault, |words| target.secrets().scrub(words))),
         };
-        plan(order, &target, reading)
+        plan(order, &target, reading, bench).await
     }
 
     /// The program of an import that is read again, if it runs: what it offers may depend on its life so far.
@@ -103,7 +109,7 @@ impl Mcp {
 
     /// Reads a server that shows nothing without a credential, with one if there is one.
     async fn behind_a_door(&self, target: &Target, challenge: Option<&str>, order: &Order) -> Result<Reading, ImportError> {
-        let Target::Address { url, .. } = target else { return Err(unread(Fault::Unauthorized { challenge: None })) };
+        let Target::Address { url, .. } = target else { return Err(ImportError::Upstream(REFUSED.to_owned())) };
         let mut warnings = Vec::new();
         let mut origins: BTreeSet<String> = target.origin().into_iter().collect();
         let (mut auth, mut registration) = (Vec::new(), None);
@@ -117,7 +123,10 @@ impl Mcp {
         }
         auth.push(bearer());
         let (about, tools) = match &order.account {
-            Some(account) => self.list(target, target::authorization(&account.fields)).await.map_err(unread)?,
+            Some(account) => {
+                let scrub = |words: &str| account.fields.scrub(&target.secrets().scrub(words));
+                self.list(target, target::authorization(&account.fields)).await.map_err(|fault| unread(fault, scrub))?
+            }
             None if order.again.is_some() => {
                 return Err(ImportError::Upstream("the server wants a credential; connect an account first".to_owned()));
             }
@@ -144,22 +153,22 @@ fn bearer() -> Value {
     json!({"scheme": "bearer"})
 }
 
-fn unread(fault: Fault) -> ImportError {
+fn unread(fault: Fault, scrub: impl Fn(&str) -> String) -> ImportError {
     match fault {
         Fault::Status(status) if status.is_server_error() => ImportError::UpstreamServer(status.as_u16()),
         Fault::Unreachable(error) => ImportError::Upstream(error.to_string()),
-        Fault::Unauthorized { .. } => ImportError::Upstream("the server refused the credential".to_owned()),
-        other => ImportError::Upstream(other.to_string()),
+        Fault::Unauthorized { .. } => ImportError::Upstream(REFUSED.to_owned()),
+        other => ImportError::Upstream(scrub(&other.to_string())),
     }
 }
 
-fn plan(order: &Order, target: &Target, reading: Reading) -> Result<Plan, ImportError> {
+async fn plan(order: &Order, target: &Target, reading: Reading, bench: &Workbench) -> Result<Plan, ImportError> {
     let Reading { about, mut tools, auth, registration, origins, mut warnings } = reading;
     if tools.len() > MAX_TOOLS {
         warnings.push(format!("the server has more than {MAX_TOOLS} tools; the rest is left out"));
         tools.truncate(MAX_TOOLS);
     }
-    let (actions, skipped) = actions(&tools);
+    let (actions, skipped) = bench.run(move || Ok(actions(&tools, Instant::now() + CONVERTING))).await?;
     let name = about.name.as_deref().map_or_else(|| named_by(order, target), |name| bounded(name, MAX_NAME));
     let description = about.instructions.as_deref().map_or_else(|| format!("The MCP server {name}"), |words| bounded(words, MAX_ABOUT));
     let definition = serde_json::to_value(Definition { description, auth, registration, actions });
@@ -178,12 +187,16 @@ fn named_by(order: &Order, target: &Target) -> String {
     }
 }
 
-fn actions(tools: &[Value]) -> (Vec<Tool>, Vec<Skipped>) {
+fn actions(tools: &[Value], deadline: Instant) -> (Vec<Tool>, Vec<Skipped>) {
     let (mut actions, mut skipped) = (Vec::new(), Vec::new());
     let mut names = BTreeSet::new();
     for tool in tools {
         let name = tool["name"].as_str().unwrap_or_default();
-        let made = if names.insert(name) { action(name, tool) } else { Err("there is another of this name".to_owned()) };
+        let made = match names.insert(name) {
+            true if Instant::now() > deadline => Err("there was no time left for it".to_owned()),
+            true => action(name, tool),
+            false => Err("there is another of this name".to_owned()),
+        };
         match made {
             Ok(action) => actions.push(action),
             Err(why) => skipped.push(Skipped { what: bounded(name, MAX_NAME), why }),
@@ -209,7 +222,8 @@ fn action(name: &str, tool: &Value) -> Result<Tool, String> {
         name: title.map_or_else(|| name.to_owned(), |title| bounded(title, MAX_NAME)),
         description: tool["description"].as_str().map(text).filter(|words| !words.is_empty()).unwrap_or_else(|| name.to_owned()),
         input_schema: input_schema(&tool["inputSchema"])?,
-        output_schema: Some(tool["outputSchema"].clone()).filter(|schema| schema.is_object() && fits(schema)),
+        output_schema: Some(tool["outputSchema"].clone())
+            .filter(|schema| schema.is_object() && fits(schema) && Schema::compile(schema).is_ok()),
         read_only,
         destructive: !read_only && hint("destructiveHint").unwrap_or(true),
     })
@@ -233,11 +247,32 @@ fn input_schema(schema: &Value) -> Result<Value, String> {
             if !fields.contains_key("type") {
                 schema["type"] = "object".into();
             }
+            if Schema::compile(&schema).is_err() {
+                leave_out_patterns(&mut schema);
+            }
             Schema::compile(&schema).map_err(|error| format!("its schema is broken: {}", bounded(&error.to_string(), 200)))?;
             Ok(schema)
         }
         Value::Object(_) => Err("its schema is too large".to_owned()),
         _ => Err("its schema is no object".to_owned()),
+    }
+}
+
+/// Leaves regular expressions to the server where there are some that are too large or not understood here.
+fn leave_out_patterns(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|keyword, field| keyword != "pattern" || !field.is_string());
+            if fields.get("patternProperties").is_some_and(Value::is_object) {
+                // Without them it is not known which properties are additional.
+                fields.retain(|keyword, _| {
+                    !matches!(keyword.as_str(), "patternProperties" | "additionalProperties" | "unevaluatedProperties")
+                });
+            }
+            fields.values_mut().for_each(leave_out_patterns);
+        }
+        Value::Array(items) => items.iter_mut().for_each(leave_out_patterns),
+        _ => {}
     }
 }
 
@@ -279,18 +314,20 @@ impl Importer for Mcp {
         Self::about()
     }
 
-    fn plan<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Plan, ImportError>> {
-        Box::pin(self.read(order))
+    fn plan<'a>(&'a self, order: &'a Order, bench: &'a Workbench) -> BoxFuture<'a, Result<Plan, ImportError>> {
+        Box::pin(self.read(order, bench))
     }
 
     fn load(&self, stored: &Stored) -> Result<Integration, String> {
         let definition: Definition = serde_json::from_str(&stored.definition).map_err(|error| error.to_string())?;
         let auth = definition.auth.into_iter().map(serde_json::from_value).collect::<Result<Vec<AuthScheme>, _>>();
         let import = &stored.import;
+        let target = Target::of_stored(stored, &self.commands);
         let server = Server {
             project: import.project,
             import: import.id,
-            target: Target::of_stored(stored, &self.commands),
+            secrets: target.as_ref().map(Target::secrets).unwrap_or_default(),
+            target,
             tools: definition.actions.iter().map(|tool| (tool.key.clone(), tool.wire.clone())).collect(),
         };
         let draft = Draft {
@@ -311,6 +348,10 @@ impl Importer for Mcp {
 
     fn reads_as_account(&self) -> bool {
         true
+    }
+
+    fn hold_back(&self, known: &Map<String, Value>, plan: &mut Plan) -> Result<(), ImportError> {
+        hints::hold_back(known, &mut plan.definition).map_err(ImportError::Upstream)
     }
 
     fn register<'a>(&'a self, definition: &'a str, callback: &'a str) -> BoxFuture<'a, Result<Option<Registered>, String>> {
@@ -346,10 +387,12 @@ mod tests {
         assert!(super::key("日本").starts_with("tool_"));
         assert!(super::key(&"long".repeat(50)).len() <= MAX_KEY);
         let tools = [json!({"name": "a.b"}), json!({"name": "a/b"}), json!({"name": "a_b"}), json!({"name": "a_b"})];
-        let (made, skipped) = actions(&tools);
+        let (made, skipped) = actions(&tools, Instant::now() + CONVERTING);
         let keys: BTreeSet<&str> = made.iter().map(|tool| tool.key.as_str()).collect();
         assert_eq!((keys.len(), skipped.len()), (3, 1));
         assert!(keys.contains("a_b"), "a tool keeps its own name");
+        let (made, skipped) = actions(&tools, Instant::now().checked_sub(CONVERTING).unwrap());
+        assert_eq!((made.len(), skipped.len()), (0, 4), "time is up");
     }
 
     #[test]
@@ -371,5 +414,26 @@ mod tests {
         ] {
             assert!(super::action("x", &bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_tool_stays_where_only_its_patterns_cannot_be_used() {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["pattern"],
+            "properties": {"pattern": {"type": "string", "pattern": "^\\p{L}{1,4000}$"}}, "patternProperties": {"(((": {}}});
+        let action = super::action("x", &json!({"inputSchema": schema})).unwrap();
+        let left = json!({"type": "object", "required": ["pattern"], "properties": {"pattern": {"type": "string"}}});
+        assert_eq!(action.input_schema, left);
+    }
+
+    #[test]
+    fn a_schema_of_endless_references_is_not_taken() {
+        let next = |at: usize| (format!("d{at}"), json!({"$ref": format!("#/$defs/d{}", at + 1)}));
+        let mut definitions: Map<String, Value> = (0..5000).map(next).collect();
+        definitions.insert("d5000".to_owned(), json!({}));
+        let chain = json!({"type": "object", "$ref": "#/$defs/d0", "$defs": definitions});
+        assert!(fits(&chain));
+        let refused = super::action("x", &json!({"inputSchema": chain})).unwrap_err();
+        assert!(refused.contains("in a row"), "{refused}");
+        assert_eq!(super::action("x", &json!({"outputSchema": chain})).unwrap().output_schema, None);
     }
 }

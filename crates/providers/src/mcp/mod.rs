@@ -5,8 +5,10 @@
 
 mod connect;
 mod fault;
+mod hints;
 mod http;
 mod import;
+mod listing;
 mod mirrored;
 mod oauth;
 mod pending;

@@ -23,15 +23,15 @@ impl Runner for Mcp {
             let tool = server.tools.get(&invocation.action.key).ok_or_else(|| missing(invocation))?;
             let called =
                 tokio::time::timeout(self.limit, self.call(server, tool, invocation)).await.unwrap_or(Err(Fault::Late(self.limit)));
-            let fields = &invocation.usable.fields;
+            let scrub = |words: &str| server.secrets.scrub(&invocation.usable.fields.scrub(words));
             match called.and_then(result::read) {
-                Ok(result) => Ok(ToolResult { error: result.error.map(|words| fields.scrub(&words)), ..result }),
+                Ok(result) => Ok(ToolResult { error: result.error.map(|words| scrub(&words)), ..result }),
                 Err(fault) => {
                     if matches!(&fault, Fault::Rpc { code, .. } if UNKNOWN.contains(code)) {
                         // The list may be out of date.
                         let _ = self.changes.send(Changed { project: server.project, import: server.import, account: None });
                     }
-                    Err(explained(fault, |words| fields.scrub(words)))
+                    Err(explained(fault, scrub))
                 }
             }
         })
@@ -66,8 +66,12 @@ fn explained(fault: Fault, scrub: impl Fn(&str) -> String) -> RunError {
         }
         Fault::Unreachable(error) => RunError::Unreachable(error),
         Fault::Gone(_) | Fault::Late(_) => RunError::Lost(format!("{words}; check whether the call took effect before repeating it")),
-        Fault::Rpc { .. } | Fault::Status(_) | Fault::Forgotten | Fault::NotStarted(_) | Fault::TooLarge(_) | Fault::Unreadable(_) => {
-            RunError::Upstream(words)
-        }
+        Fault::Rpc { .. }
+        | Fault::Status(_)
+        | Fault::Forgotten
+        | Fault::NotStarted(_)
+        | Fault::TooLarge(_)
+        | Fault::LongList(_)
+        | Fault::Unreadable(_) => RunError::Upstream(words),
     }
 }

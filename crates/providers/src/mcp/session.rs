@@ -14,6 +14,7 @@ use tools::Progress;
 
 use super::fault::Fault;
 use super::http::{Asked, Http};
+use super::listing::Listing;
 use super::stdio::Process;
 use super::wire::{self, SESSIONS, STATELESS};
 use super::{OnChange, Target, mirrored};
@@ -23,7 +24,6 @@ const PROBE: Duration = Duration::from_secs(8);
 /// How long one page of a list may take.
 const LIST: Duration = Duration::from_secs(30);
 const MAX_PAGES: usize = 100;
-pub(super) const MAX_TOOLS: usize = 2000;
 
 /// What sessions are made with.
 #[derive(Clone, Debug)]
@@ -183,23 +183,17 @@ impl Session {
 
     /// Everything that the server offers.
     pub(super) async fn tools(&self) -> Result<Vec<Value>, Fault> {
-        let mut tools = Vec::new();
-        let mut cursor = Value::Null;
+        let mut listing = Listing::default();
+        let mut cursor = None;
         for _ in 0..MAX_PAGES {
-            let mut params = Map::new();
-            if !cursor.is_null() {
-                params.insert("cursor".to_owned(), cursor);
-            }
-            let mut page = self.ask("tools/list", params, HeaderMap::new(), &Progress::default(), LIST).await?;
-            if let Value::Array(found) = page["tools"].take() {
-                tools.extend(found);
-            }
-            cursor = page["nextCursor"].take();
-            if !cursor.is_string() || tools.len() > MAX_TOOLS {
+            let params = cursor.map(|cursor: String| ("cursor".to_owned(), cursor.into())).into_iter().collect();
+            let page = self.ask("tools/list", params, HeaderMap::new(), &Progress::default(), LIST).await?;
+            cursor = listing.take(page)?;
+            if cursor.is_none() {
                 break;
             }
         }
-        Ok(tools)
+        Ok(listing.tools)
     }
 
     pub(super) async fn call(&self, call: ToolCall<'_>, limit: Duration) -> Result<Value, Fault> {

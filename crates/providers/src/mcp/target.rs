@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::str::FromStr;
 
+use catalog::auth::Fields;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use imports::{ImportError, Order, Origin, Stored};
 use kernel::{ImportId, ProjectId};
@@ -120,6 +121,16 @@ impl Target {
         }
     }
 
+    /// What the import gives the server and nobody else may read: each value, and its words, since a server may repeat only the token.
+    pub(super) fn secrets(&self) -> Fields {
+        let values: Vec<&str> = match self {
+            Self::Program(program) => program.env.values().map(ExposeSecret::expose_secret).collect(),
+            Self::Address { headers, .. } => headers.values().filter_map(|value| value.to_str().ok()).collect(),
+        };
+        let parts = values.into_iter().flat_map(|value| std::iter::once(value).chain(value.split_whitespace()));
+        parts.enumerate().map(|(at, part)| (at.to_string(), part)).collect()
+    }
+
     /// Where credentials are sent.
     pub(super) fn origin(&self) -> Option<String> {
         match self {
@@ -162,8 +173,20 @@ fn env(given: BTreeMap<String, String>) -> Result<BTreeMap<String, SecretString>
         if !is_name || value.len() > MAX_TEXT || value.contains('\0') {
             return Err(format!("`{}` cannot be a variable of the environment", shown(name)));
         }
+        if decides_what_runs(name) {
+            return Err(format!("`{}` decides which code a program runs, and that is the operator's to say", shown(name)));
+        }
     }
     Ok(given.into_iter().map(|(name, value)| (name, value.into())).collect())
+}
+
+/// Whether loaders, shells and interpreters take code from a variable: with it any program that is allowed would run any other.
+#[rustfmt::skip]
+fn decides_what_runs(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["LD_", "DYLD_", "BASH_FUNC_", "PYTHON", "PERL5", "RUBY"].iter().any(|family| name.starts_with(family))
+        || matches!(name.as_str(), "PATH" | "HOME" | "ENV" | "BASH_ENV" | "SHELLOPTS" | "BASHOPTS" | "NODE_OPTIONS" | "NODE_PATH"
+            | "GCONV_PATH" | "JAVA_TOOL_OPTIONS" | "JDK_JAVA_OPTIONS" | "_JAVA_OPTIONS")
 }
 
 fn shown(text: &str) -> String {
@@ -177,12 +200,13 @@ pub(super) struct Server {
     pub(super) import: ImportId,
     /// An error when it cannot be used as things are.
     pub(super) target: Result<Target, String>,
+    pub(super) secrets: Fields,
     /// The names that the server has for its tools, by the keys of the actions.
     pub(super) tools: HashMap<String, String>,
 }
 
 /// The header that a credential is sent in.
-pub(super) fn authorization(fields: &catalog::auth::Fields) -> HeaderMap {
+pub(super) fn authorization(fields: &Fields) -> HeaderMap {
     let token = fields.get("access_token").or_else(|| fields.get("token"));
     let value = token.and_then(|token| HeaderValue::from_str(&format!("Bearer {token}")).ok());
     let mut headers = HeaderMap::new();
@@ -219,7 +243,39 @@ mod tests {
         ] {
             assert!(target(None, bad.clone(), json!({}), "npx").is_err(), "{bad}");
         }
-        assert!(target(None, settings, json!({"env": {"A=B": "x"}}), "npx").is_err());
+        assert!(target(None, settings.clone(), json!({"env": {"A=B": "x"}}), "npx").is_err());
+        for bad in [
+            "PATH",
+            "Home",
+            "LD_PRELOAD",
+            "ld_audit",
+            "DYLD_INSERT_LIBRARIES",
+            "BASH_ENV",
+            "ENV",
+            "SHELLOPTS",
+            "NODE_OPTIONS",
+            "PYTHONPATH",
+            "PYTHONSTARTUP",
+            "PERL5LIB",
+            "PERL5OPT",
+            "RUBYOPT",
+            "RUBYLIB",
+        ] {
+            let why = target(None, settings.clone(), json!({"env": {bad: "x"}}), "npx").unwrap_err();
+            assert!(why.contains(&format!("`{bad}`")), "{why}");
+        }
+        for good in ["ENVIRONMENT", "API_KEY", "MY_PATH", "OLD_ID", "HOMEPAGE"] {
+            assert!(target(None, settings.clone(), json!({"env": {good: "x"}}), "npx").is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn what_an_import_keeps_secret_is_not_repeated() {
+        let program = target(None, json!({"command": "npx"}), json!({"env": {"KEY": "line-one-of-it\nline-two-of-it"}}), "npx");
+        let address = target(Some("https://example.com/mcp"), json!({}), json!({"headers": {"Authorization": "Bearer s3cr3t-t0ken"}}), "");
+        let scrub = |target: Result<Target, String>, words: &str| target.unwrap().secrets().scrub(words);
+        assert_eq!(scrub(address, "`s3cr3t-t0ken` is no token"), "`…` is no token");
+        assert_eq!(scrub(program, "not a key: line-one-of-it line-two-of-it"), "not a key: … …");
     }
 
     #[test]

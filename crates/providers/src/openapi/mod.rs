@@ -23,7 +23,7 @@ use catalog::{Integration, Provider};
 use connections::{Connector, Identity, Probe, ProbeError};
 use egress::Egress;
 use futures_util::future::BoxFuture;
-use imports::{ImportError, Importer, Order, Origin, Plan, Stored};
+use imports::{ImportError, Importer, Order, Origin, Plan, Stored, Workbench};
 use serde::Deserialize;
 use serde_json::Value;
 use tools::{Invocation, RunError, Runner, ToolResult};
@@ -55,19 +55,19 @@ impl OpenApi {
         Provider { key: KEY, name: "OpenAPI", description: "APIs that the project imported by their OpenAPI documents" }
     }
 
-    async fn read(&self, order: &Order) -> Result<Plan, ImportError> {
+    async fn read(&self, order: &Order, bench: &Workbench) -> Result<Plan, ImportError> {
         let settings = settings(order)?;
         let (url, document) = match &order.from {
             Origin::Url(url) => {
                 let (from, text) = fetch::document(&self.egress, url, fetch::MAX_DOCUMENT).await?;
-                (Some(from), blocking(move || parse(&text)).await?)
+                (Some(from), bench.run(move || parse(&text)).await?)
             }
             Origin::Text(text) if text.len() > fetch::MAX_DOCUMENT => {
                 return Err(ImportError::Invalid(format!("the document is larger than {} MiB", fetch::MAX_DOCUMENT >> 20)));
             }
             Origin::Text(text) => {
                 let text = text.clone();
-                (None, blocking(move || parse(&text)).await?)
+                (None, bench.run(move || parse(&text)).await?)
             }
             Origin::Settings => return Err(ImportError::Invalid("give either `url` or `document`".to_owned())),
             Origin::Json(document) => (None, fits(document.clone()).map_err(ImportError::Invalid)?),
@@ -78,12 +78,12 @@ impl OpenApi {
         let schemes = settings.security_schemes.as_ref().unwrap_or(&bundle.root().value["components"]["securitySchemes"]);
         let discovered = fetch::discoveries(&self.egress, schemes).await;
         let egress = self.egress.clone();
-        let mut plan = blocking(move || {
+        let converting = bench.run(move || {
             let allowed = |url: &url::Url| egress.check_url(url).map_err(|error| error.to_string());
             let deadline = Instant::now() + CONVERTING;
             Job { bundle: &bundle, settings: &settings, discovered: &discovered, allowed: &allowed, deadline }.run()
-        })
-        .await?;
+        });
+        let mut plan = converting.await?;
         plan.warnings.splice(0..0, warnings);
         Ok(plan)
     }
@@ -98,12 +98,6 @@ fn settings(order: &Order) -> Result<Settings, ImportError> {
     };
     let schemes = order.settings.get("security_schemes").filter(|schemes| !schemes.is_null()).cloned();
     Ok(Settings { server_url: text("server_url")?, security_schemes: schemes })
-}
-
-/// Work that takes its time, away from those who wait for others.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, ImportError> {
-    let done = tokio::task::spawn_blocking(work).await.map_err(|error| ImportError::Interrupted(error.to_string()))?;
-    done.map_err(ImportError::Invalid)
 }
 
 /// What is stored of a document.
@@ -146,8 +140,8 @@ impl Importer for OpenApi {
         Self::about()
     }
 
-    fn plan<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<Plan, ImportError>> {
-        Box::pin(self.read(order))
+    fn plan<'a>(&'a self, order: &'a Order, bench: &'a Workbench) -> BoxFuture<'a, Result<Plan, ImportError>> {
+        Box::pin(self.read(order, bench))
     }
 
     fn load(&self, stored: &Stored) -> Result<Integration, String> {

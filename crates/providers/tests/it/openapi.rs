@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use catalog::{Action, Integration};
 use egress::Egress;
-use imports::{Import, Importer, Order, Origin, Plan, Source, Stored};
+use imports::{Import, Importer, Order, Origin, Plan, Source, Stored, Workbench};
 use kernel::schema::Schema;
 use kernel::{ImportId, ProjectId, Timestamp};
 use providers::openapi::{KEY, OpenApi};
@@ -21,7 +21,7 @@ async fn import(text: String) -> (Plan, Integration) {
     let project = ProjectId::new();
     let order =
         Order { project, key: None, name: None, from: Origin::Text(text), settings: Map::new(), secret: None, account: None, again: None };
-    let plan = openapi.plan(&order).await.unwrap_or_else(|error| panic!("{error}"));
+    let plan = openapi.plan(&order, &Workbench::default()).await.unwrap_or_else(|error| panic!("{error}"));
     let import = Import {
         id: ImportId::new(),
         project,

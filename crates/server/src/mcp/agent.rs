@@ -44,7 +44,8 @@ pub(crate) async fn post(
 #[utoipa::path(get, path = "/mcp/agents/{agent_id}", operation_id = "mcp_agent_changes", tag = "MCP", security(("key" = ["run_agents"])),
     params(("agent_id" = String, Path), Mode),
     responses((status = 200, description = "A stream of events"), (status = 401, description = "No key, or a bad one"), (status = 404, description = "No such agent"),
-        (status = 405, description = "A newer revision, which posts `subscriptions/listen`"), (status = 406, description = "The client takes no events")))]
+        (status = 405, description = "A newer revision, which posts `subscriptions/listen`"), (status = 406, description = "The client takes no events"),
+        (status = 429, description = "The key listens on as many streams as it may")))]
 pub(crate) async fn changes(
     Access(scope, _): Access<RunAgents>,
     State(app): State<App>,
@@ -54,7 +55,7 @@ pub(crate) async fn changes(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let surface = mode.show(tools(&app, scope, &id, router, &headers).await?)?;
-    Ok(respond(app.mcp.changes(&headers, surface).await))
+    Ok(respond(app.mcp.changes(scope.key.uuid(), &headers, surface).await))
 }
 
 async fn tools(app: &App, scope: Scope, id: &str, router: Router, headers: &HeaderMap) -> ApiResult<AgentTools> {

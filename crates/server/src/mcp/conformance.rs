@@ -32,5 +32,5 @@ async fn post(State(app): State<App>, headers: HeaderMap, request: Request, fixt
 
 async fn changes(State(app): State<App>, headers: HeaderMap, fixtures: Arc<dyn Surface>) -> ApiResult<Response> {
     check_origin(&app, &headers)?;
-    Ok(respond(app.mcp.changes(&headers, fixtures).await))
+    Ok(respond(app.mcp.changes(Uuid::nil(), &headers, fixtures).await))
 }

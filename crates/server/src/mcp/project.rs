@@ -35,7 +35,8 @@ pub(crate) async fn post(
 /// Hear of changes of the list, in revisions before 2026-07-28
 #[utoipa::path(get, path = "/mcp", operation_id = "mcp_changes", tag = "MCP", security(("key" = ["run_tools"])), params(Mode),
     responses((status = 200, description = "A stream of events"), (status = 401, description = "No key, or a bad one"),
-        (status = 405, description = "A newer revision, which posts `subscriptions/listen`"), (status = 406, description = "The client takes no events")))]
+        (status = 405, description = "A newer revision, which posts `subscriptions/listen`"), (status = 406, description = "The client takes no events"),
+        (status = 429, description = "The key listens on as many streams as it may")))]
 pub(crate) async fn changes(
     Access(scope, _): Access<RunTools>,
     State(app): State<App>,
@@ -43,7 +44,7 @@ pub(crate) async fn changes(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let surface = mode.show(tools(&app, scope))?;
-    Ok(respond(app.mcp.changes(&headers, surface).await))
+    Ok(respond(app.mcp.changes(scope.key.uuid(), &headers, surface).await))
 }
 
 fn tools(app: &App, scope: kernel::Scope) -> ProjectTools {

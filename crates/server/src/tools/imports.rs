@@ -121,7 +121,7 @@ pub struct ImportOptions {
 
 impl From<ImportOptions> for Mode {
     fn from(options: ImportOptions) -> Self {
-        Self { dry_run: options.dry_run, force: options.force }
+        Self { dry_run: options.dry_run, force: options.force, unasked: false }
     }
 }
 

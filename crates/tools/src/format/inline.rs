@@ -9,6 +9,8 @@ const MAX_DEPTH: usize = 8;
 const MIN_DEPTH: usize = 3;
 /// How many schemas one tool may hold; inlining can multiply them.
 const MAX_SCHEMAS: usize = 2_000;
+/// How many references may lead to one another.
+const MAX_HOPS: usize = 32;
 
 pub(super) const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
@@ -71,7 +73,8 @@ impl Inliner<'_> {
         else {
             return merge(beside, object(json!({"description": format!("Any value as `{reference}` defines it.")})));
         };
-        if reference == "#" || self.trail.iter().any(|followed| followed == reference) {
+        let is_spent = self.left == 0 || self.trail.len() >= MAX_HOPS;
+        if reference == "#" || is_spent || self.trail.iter().any(|followed| followed == reference) {
             let cut = target.as_object().map_or_else(Schema::new, free_form);
             return merge(beside, cut);
         }

@@ -160,6 +160,19 @@ mod tests {
     }
 
     #[test]
+    fn a_long_chain_of_references_ends_in_a_free_form() {
+        let next = |at: usize| {
+            (format!("d{at}"), json!({"$ref": format!("#/$defs/d{}", at + 1), "type": "string", "description": format!("Part {at}.")}))
+        };
+        let definitions: Map<String, Value> = (0..8_000).map(next).collect();
+        let schema = json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
+        for format in Format::ALL {
+            let property = &lowered(format, &schema)["properties"]["p"];
+            assert_eq!(property["description"], "Part 0.", "{property}");
+        }
+    }
+
+    #[test]
     fn formats_have_names() {
         for format in Format::ALL {
             assert_eq!(format.to_string().parse(), Ok(format));

@@ -312,6 +312,14 @@ on_both! {
             assert_eq!(told["method"], "notifications/tools/list_changed", "{told}");
             assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], if number == 0 { json!(1) } else { Value::Null });
         }
+        let mut more = Vec::new();
+        for _ in 2..16 {
+            more.push(test.open(request("/mcp", &test.owner, &headers, &message)).await);
+        }
+        assert_eq!(test.send(request("/mcp", &test.owner, &headers, &message)).await.status, 429);
+        drop(more);
+        let mut again = test.open(request("/mcp", &test.owner, &headers, &message)).await;
+        assert!(again.next().await.is_some(), "a stream that is closed makes room");
     }
 
     async fn a_long_call_says_that_it_goes_on_and_can_be_ended(test: &Test) {

@@ -326,6 +326,7 @@ async fn what_cannot_be_imported_says_why() {
         (json!({"command": "node", "headers": {"A": "b"}}), 422, "either `url`"),
         (json!({"command": "bash", "args": ["-c", "id"]}), 422, "`bash` is not a program that projects may run here"),
         (json!({"command": "node", "env": {"A=B": "c"}}), 422, "variable"),
+        (json!({"command": "node", "env": {"NODE_OPTIONS": "--require=/tmp/x"}}), 422, "`NODE_OPTIONS`"),
         (json!({"command": "node", "colour": 1}), 422, "colour"),
         (json!({"command": "node", "args": [missing]}), 424, "went away"),
         (json!({"command": "node", "args": ["-e", "console.log('hello'); process.exit(3)"]}), 424, "exit status: 3"),
@@ -370,6 +371,29 @@ async fn a_list_that_changes_is_followed() {
     assert_eq!(test.call_mcp("changing", "three", json!({})).await["data"], "three");
     test.call("tools.mcp.changing.one.main", json!({})).await.expect(404);
     assert_eq!(processes(&mark), running, "the server was not disturbed");
+    test.yard.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_person_lets_a_server_promise_more() {
+    let test = yard(Database::Sqlite).await;
+    let dir = tempfile::tempdir().unwrap();
+    let offer = |tools: Value| std::fs::write(dir.path().join("tools.json"), tools.to_string()).unwrap();
+    offer(json!(["wipe"]));
+    let made = test.use_mcp("changing", changing(dir.path())).await;
+    test.call_mcp("changing", "wipe", json!({})).await;
+    offer(json!([{"name": "wipe", "annotations": {"readOnlyHint": true}}, "more"]));
+    let hints = async || {
+        let listed = test.get("/tools/catalog/providers/mcp/integrations/changing/actions").await.expect(200);
+        let actions = listed["actions"].as_array().unwrap().clone();
+        (actions.len(), actions[0]["read_only"] == true, actions[0]["destructive"] == true)
+    };
+    until("the new list is read", async || hints().await.0 == 2).await;
+    assert_eq!(hints().await, (2, false, true));
+    let id = made["import"]["id"].as_str().unwrap();
+    let refreshed = test.post(&format!("/tools/imports/{id}/refresh"), json!({})).await.expect(200);
+    assert_eq!(refreshed["difference"]["changed"], json!(["wipe"]), "{refreshed}");
+    assert_eq!(hints().await, (2, true, false));
     test.yard.close().await;
 }
 
