@@ -197,14 +197,12 @@ impl AuthScheme {
     /// The name of the scheme in a manifest.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::OAuth2(_) => "oauth2",
+            Self::OAuth2(_) | Self::Hosted(Hosted { is_oauth: true, .. }) => "oauth2",
             Self::ClientCredentials(_) => "client_credentials",
             Self::Bearer(_) => "bearer",
             Self::Basic(_) => "basic",
-            Self::ApiKey(_) => "api_key",
+            Self::ApiKey(_) | Self::Hosted(_) => "api_key",
             Self::None(_) => "none",
-            Self::Hosted(hosted) if hosted.is_oauth => "oauth2",
-            Self::Hosted(_) => "api_key",
         }
     }
 

@@ -88,8 +88,7 @@ impl Connections {
         let started = self.begin(&mut connection, &integration, scheme, new.credentials.clone(), new.scopes.as_deref()).await?;
         let inserted = store::insert(&self.db, &connection, started.as_ref().map(|started| &started.stored)).await;
         if let Err(error) = inserted {
-            let account = started.and_then(|started| started.stored.account);
-            account.into_iter().for_each(|account| self.forget_later(&new.provider, account));
+            self.forget_later(&new.provider, started.and_then(|started| started.stored.account));
             return Err(match error {
                 ::store::StoreError::Conflict => taken(),
                 other => other.into(),

@@ -107,7 +107,7 @@ impl Connections {
             return Err(ConnectionError::BadAttempt);
         }
         if let Some(reason) = denied {
-            self.forget_later(&connection.provider, account);
+            self.forget_later(&connection.provider, [account]);
             return Err(ConnectionError::Denied(reason));
         }
         let replaced = connection.remote.clone().filter(|old| *old != account);
@@ -123,13 +123,11 @@ impl Connections {
         match self.settle(&ticket, &connection, obtained).await {
             Ok(mut finished) => {
                 finished.replaced = replaced.is_some();
-                if let Some(old) = replaced {
-                    self.forget_later(&connection.provider, old);
-                }
+                self.forget_later(&connection.provider, replaced);
                 Ok(finished)
             }
             Err(error) => {
-                self.forget_later(&connection.provider, account);
+                self.forget_later(&connection.provider, [account]);
                 Err(error)
             }
         }
@@ -161,10 +159,10 @@ impl Connections {
         let given_up = store::attempt_remote(&self.db, target.project, target.id).await?;
         let started = self.start_hosted(target, integration, scheme, app.as_ref(), connection.scopes.as_deref()).await?;
         if !store::set_attempt(&self.db, target.project, target.id, &started.stored).await? {
-            started.stored.account.into_iter().for_each(|account| self.forget_later(&connection.provider, account));
+            self.forget_later(&connection.provider, started.stored.account);
             return Err(ConnectionError::NotFound);
         }
-        given_up.into_iter().for_each(|account| self.forget_later(&connection.provider, account));
+        self.forget_later(&connection.provider, given_up);
         Ok(Refreshed { connection: self.get(target.project, target.id).await?, redirect_url: Some(started.redirect_url) })
     }
 
@@ -230,14 +228,17 @@ impl Connections {
         Ok(tidied)
     }
 
-    /// Removes an account at its provider, when it listens; what stays is found by `tidy`.
-    pub(crate) fn forget_later(&self, provider: &str, account: String) {
-        let Some(host) = self.hosts.get(provider).cloned() else { return };
-        self.0.tasks.spawn(async move {
-            if let Err(error) = host.forget(&account).await {
-                tracing::info!(?error, "an account could not be removed at its provider yet");
-            }
-        });
+    /// Removes accounts at their provider, when it listens; what stays is found by `tidy`.
+    pub(crate) fn forget_later(&self, provider: &str, accounts: impl IntoIterator<Item = String>) {
+        let Some(host) = self.hosts.get(provider) else { return };
+        for account in accounts {
+            let host = host.clone();
+            self.0.tasks.spawn(async move {
+                if let Err(error) = host.forget(&account).await {
+                    tracing::info!(?error, "an account could not be removed at its provider yet");
+                }
+            });
+        }
     }
 
     fn host(&self, integration: &Integration) -> Result<Arc<dyn Host>, ConnectionError> {

@@ -121,7 +121,7 @@ impl Connections {
         let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
         let revoked = store::revoke(&self.db, scope.project, id, scope.author(), self.clock.now()).await?;
         let revoked = revoked.ok_or(ConnectionError::NotFound)?;
-        given_up.into_iter().for_each(|account| self.forget_later(&revoked.provider, account));
+        self.forget_later(&revoked.provider, given_up);
         Ok(revoked)
     }
 
@@ -129,7 +129,7 @@ impl Connections {
     pub async fn delete(&self, scope: Scope, id: ConnectionId) -> Result<(), ConnectionError> {
         let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
         let connection = store::delete(&self.db, scope.project, id).await?.ok_or(ConnectionError::NotFound)?;
-        given_up.into_iter().chain(connection.remote.clone()).for_each(|account| self.forget_later(&connection.provider, account));
+        self.forget_later(&connection.provider, given_up.into_iter().chain(connection.remote.clone()));
         let this = self.clone();
         self.0.tasks.spawn(async move { this.tell_provider(&connection).await });
         Ok(())

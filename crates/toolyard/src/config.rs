@@ -364,6 +364,16 @@ fn hide(value: &str) -> String {
     if value.contains("://") { store::redact(value) } else { "(hidden)".to_owned() }
 }
 
+/// An `http` or `https` address, if one was given.
+fn web_address(setting: &str, given: Option<String>) -> anyhow::Result<Option<url::Url>> {
+    let Some(given) = given.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
+    let url: url::Url = given.trim().parse().with_context(|| format!("`{setting}` is not an address: {given}"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        bail!("`{setting}` must begin with http:// or https://: {given}");
+    }
+    Ok(Some(url))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,14 +395,4 @@ mod tests {
         assert_eq!(hide("sqlite://x.db"), "sqlite://x.db");
         assert_eq!(hide("c2VjcmV0"), "(hidden)");
     }
-}
-
-/// An `http` or `https` address, if one was given.
-fn web_address(setting: &str, given: Option<String>) -> anyhow::Result<Option<url::Url>> {
-    let Some(given) = given.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
-    let url: url::Url = given.trim().parse().with_context(|| format!("`{setting}` is not an address: {given}"))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        bail!("`{setting}` must begin with http:// or https://: {given}");
-    }
-    Ok(Some(url))
 }

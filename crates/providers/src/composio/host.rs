@@ -127,12 +127,11 @@ impl Composio {
         let is_usable = |config: &&Config| {
             config.name.as_deref() == Some(name) && config.status.as_deref().is_none_or(|status| status.eq_ignore_ascii_case("ENABLED"))
         };
-        let id = match listed.iter().find(is_usable) {
-            Some(config) => config.id.clone(),
-            None => {
-                let made = self.client.ask(Ask::post(&["auth_configs"], order(start, name))).await?;
-                text(&made, "/auth_config/id")?
-            }
+        let id = if let Some(config) = listed.iter().find(is_usable) {
+            config.id.clone()
+        } else {
+            let made = self.client.ask(Ask::post(&["auth_configs"], order(start, name))).await?;
+            text(&made, "/auth_config/id")?
         };
         self.configs.set(name, Some(&id));
         Ok((id, false))

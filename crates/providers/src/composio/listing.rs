@@ -21,7 +21,9 @@ pub(super) struct Listing {
 impl Listing {
     pub(super) fn new(edition: u64, wholes: Vec<Whole>, read_at: Option<Timestamp>) -> Self {
         let mut listing = Self { edition, read_at, ..Self::default() };
-        wholes.into_iter().for_each(|whole| listing.put(whole.into()));
+        for whole in wholes {
+            listing.put(whole.into());
+        }
         listing
     }
 
@@ -33,12 +35,11 @@ impl Listing {
     }
 
     fn put(&mut self, integration: Integration) {
-        match self.places.get(&integration.key) {
-            Some(place) => self.integrations[*place] = Arc::new(integration),
-            None => {
-                self.places.insert(integration.key.clone(), self.integrations.len());
-                self.integrations.push(Arc::new(integration));
-            }
+        if let Some(place) = self.places.get(&integration.key) {
+            self.integrations[*place] = Arc::new(integration);
+        } else {
+            self.places.insert(integration.key.clone(), self.integrations.len());
+            self.integrations.push(Arc::new(integration));
         }
     }
 

@@ -187,8 +187,7 @@ fn operation<'a>(document: &'a Value, method: &str, path: &str) -> Option<(&'a s
     };
     let mut fitting: Vec<_> = document["paths"].as_object().unwrap().iter().filter(|(template, _)| fits(template)).collect();
     fitting.sort_by_key(|(template, _)| template.matches('{').count());
-    let found = fitting.into_iter().find_map(|(template, item)| Some((template.as_str(), item.get(method.to_lowercase())?)));
-    found
+    fitting.into_iter().find_map(|(template, item)| Some((template.as_str(), item.get(method.to_lowercase())?)))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
