@@ -8,7 +8,7 @@ use std::time::Duration;
 use kernel::ProjectId;
 
 use crate::search::{self, Document, Embedder, Index, Kind, Options, Reasons};
-use crate::{Action, Catalog, CatalogError, Event, Integration};
+use crate::{Action, Catalog, CatalogError, Event, Integration, Source};
 
 /// How many lists of integrations keep their index; the one not asked for the longest goes first.
 const MAX_SHELVES: usize = 512;
@@ -203,10 +203,13 @@ struct Slot {
 
 impl Shelves {
     /// The place of a shelf; whoever asks first fills it, without holding up those who ask for another.
-    fn place(&self, source: &'static str, edition: u64) -> Arc<OnceLock<Shelf>> {
+    fn place(&self, source: &dyn Source, edition: u64) -> Arc<OnceLock<Shelf>> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (source, edition);
+        let key = (source.provider().key, edition);
+        if source.is_shared() && !all.contains_key(&key) {
+            all.retain(|(other, _), _| *other != key.0);
+        }
         if !all.contains_key(&key)
             && all.len() >= MAX_SHELVES
             && let Some(oldest) = all.iter().min_by_key(|(_, slot)| slot.used).map(|(key, _)| *key)
@@ -290,8 +293,9 @@ impl Catalog {
     fn places(&self, project: ProjectId, provider: Option<&str>) -> Vec<Place> {
         let wanted = (0..).zip(&self.sources).filter(|(_, source)| provider.is_none_or(|key| source.provider().key == key));
         let places = wanted.map(|(number, source)| {
-            let (source, edition) = (source.provider().key, source.edition(project));
-            Place { number, source, edition, shelf: self.shelves.place(source, edition), passing: OnceLock::new() }
+            let edition = source.edition(project);
+            let shelf = self.shelves.place(&**source, edition);
+            Place { number, source: source.provider().key, edition, shelf, passing: OnceLock::new() }
         });
         places.collect()
     }
@@ -317,7 +321,7 @@ mod tests {
 
     use super::*;
     use crate::search::Vectors;
-    use crate::{Draft, Provider, Source};
+    use crate::{Draft, Provider};
 
     /// Lists that differ by project, or not.
     #[derive(Debug)]

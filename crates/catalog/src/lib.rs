@@ -31,6 +31,11 @@ pub trait Source: Send + Sync + std::fmt::Debug {
     /// Projects with the same edition see the same integrations, and share one search index; it changes when the list does.
     fn edition(&self, project: ProjectId) -> u64;
 
+    /// Whether everybody sees the same list, of which only the newest edition is of use.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Brings what the project has of its own into memory; until then it is not listed. Quick when it is there already.
     fn ready(&self, _: ProjectId) -> BoxFuture<'_, Result<(), CatalogError>> {
         Box::pin(async { Ok(()) })

@@ -57,7 +57,7 @@ pub struct Parts {
     pub audit: Audit,
     policies: policy::Policies,
     offers: discover::Offers,
-    advisors: Vec<discover::Advisor>,
+    advisors: Vec<Arc<discover::Advisor>>,
     lessons: discover::Lessons,
     /// Calls under way.
     pub tasks: TaskTracker,
@@ -84,7 +84,7 @@ impl Tools {
             audit,
             policies: policy::Policies::default(),
             offers: discover::Offers::default(),
-            advisors: finders.into_iter().map(discover::Advisor::new).collect(),
+            advisors: finders.into_iter().map(|finder| Arc::new(discover::Advisor::new(finder))).collect(),
             lessons: discover::Lessons::default(),
             tasks: TaskTracker::new(),
         };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use connections::Tidied;
+use kernel::ProjectId;
 use providers::composio::KEY;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,6 +37,14 @@ impl Yard {
         let Some(composio) = &self.composio else { return };
         let Upkeep { tasks, stop } = &self.upkeep;
         tasks.spawn(composio.clone().run(stop.clone()));
+        let (catalog, mut editions, ended) = (self.catalog.clone(), composio.editions(), stop.clone());
+        tasks.spawn(async move {
+            // The first to search after a change would wait for the index.
+            while let Some(Ok(())) = ended.run_until_cancelled(editions.changed()).await {
+                let catalog = catalog.clone();
+                let _ = tokio::task::spawn_blocking(move || catalog.warm(ProjectId::new())).await;
+            }
+        });
         let (accounts, connections, triggers) = (self.accounts.clone(), self.connections.clone(), self.triggers.clone());
         let looking = async move {
             loop {

@@ -80,6 +80,10 @@ impl Source for Composio {
         self.listing().edition
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn reach<'a>(&'a self, wanted: Reach<'a>) -> BoxFuture<'a, Result<(), CatalogError>> {
         Box::pin(async move {
             self.wait_for_list().await?;
@@ -111,6 +115,7 @@ impl Composio {
     fn publish(&self, change: impl FnOnce(&Listing) -> Listing) {
         let mut listing = self.listing.write().unwrap_or_else(PoisonError::into_inner);
         *listing = Arc::new(change(&listing));
+        self.editions.send_replace(listing.edition);
     }
 
     /// Keeps the list fresh until it is told to stop.

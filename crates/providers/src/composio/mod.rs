@@ -53,6 +53,7 @@ pub struct Composio {
     clock: Clock,
     listing: RwLock<Arc<Listing>>,
     readiness: watch::Sender<Readiness>,
+    editions: watch::Sender<u64>,
     missed: Missed,
     /// Somebody met something that the list has and Composio has not, or not any more.
     stale: Notify,
@@ -80,11 +81,17 @@ impl Composio {
             clock,
             listing: RwLock::default(),
             readiness: watch::Sender::new(Readiness::Loading),
+            editions: watch::Sender::new(0),
             missed: Missed::default(),
             stale: Notify::new(),
             last_fault: Mutex::default(),
             configs: host::Configs::default(),
         }
+    }
+
+    /// Tells of every edition of the catalog.
+    pub fn editions(&self) -> watch::Receiver<u64> {
+        self.editions.subscribe()
     }
 
     /// Reads the whole catalog now.

@@ -67,4 +67,8 @@ impl Source for Native {
     fn edition(&self, _: ProjectId) -> u64 {
         0
     }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
 }

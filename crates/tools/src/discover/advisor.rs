@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use kernel::ProjectId;
+use tokio::sync::Semaphore;
 
 use crate::port::{FindError, Finder, Suggestion};
 use crate::{Parts, Tools};
@@ -14,6 +15,10 @@ use crate::{Parts, Tools};
 const NAMED: Duration = Duration::from_secs(10);
 /// How long one may take that is asked because our own answer is not ready.
 const UNNAMED: Duration = Duration::from_secs(3);
+/// How long a search goes on after whoever asked has gone on without it; the next who asks finds it answered.
+const LONGEST: Duration = Duration::from_secs(20);
+/// Searches of one provider at once.
+const AT_ONCE: usize = 16;
 const REMEMBERED: Duration = Duration::from_mins(5);
 const MOST: usize = 2_000;
 
@@ -45,16 +50,17 @@ impl Recent {
 pub(crate) struct Advisor {
     finder: Arc<dyn Finder>,
     recent: Mutex<Recent>,
+    places: Arc<Semaphore>,
 }
 
 impl Advisor {
     pub(crate) fn new(finder: Arc<dyn Finder>) -> Self {
-        Self { finder, recent: Mutex::default() }
+        Self { finder, recent: Mutex::default(), places: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// What it suggests for each use case that it was asked about, now or lately, and why it could not be asked about the others.
     async fn ask<'a>(
-        &self,
+        self: &Arc<Self>,
         project: ProjectId,
         use_cases: &[&'a str],
         within: Duration,
@@ -63,17 +69,29 @@ impl Advisor {
         if unknown.is_empty() {
             return (known, None);
         }
-        let late = || Err(FindError(format!("no answer within {} seconds", within.as_secs())));
-        match tokio::time::timeout(within, self.finder.find(project, &unknown, within)).await.unwrap_or_else(|_| late()) {
-            Ok(suggestions) => {
-                let suggestions = suggestions.into_iter().map(|suggestion| Arc::new(without_schemas(suggestion)));
-                let new: Vec<(&str, Arc<Suggestion>)> = unknown.into_iter().zip(suggestions).collect();
-                self.remember(&new);
-                known.extend(new);
+        let (this, asked): (_, Vec<String>) = (self.clone(), unknown.iter().map(|case| (*case).to_owned()).collect());
+        let search = tokio::spawn(async move { this.search(project, &asked).await });
+        match tokio::time::timeout(within, search).await {
+            Ok(Ok(Ok(suggestions))) => {
+                known.extend(unknown.into_iter().zip(suggestions));
                 (known, None)
             }
-            Err(error) => (known, Some(error)),
+            Ok(Ok(Err(error))) => (known, Some(error)),
+            Ok(Err(interrupted)) => (known, Some(FindError(interrupted.to_string()))),
+            Err(_) => (known, Some(late(within))),
         }
+    }
+
+    /// Asks and remembers, whether or not somebody still waits for it.
+    async fn search(&self, project: ProjectId, use_cases: &[String]) -> Result<Vec<Arc<Suggestion>>, FindError> {
+        let Ok(_place) = self.places.clone().try_acquire_owned() else {
+            return Err(FindError("too many searches are under way".to_owned()));
+        };
+        let cases: Vec<&str> = use_cases.iter().map(String::as_str).collect();
+        let found = tokio::time::timeout(LONGEST, self.finder.find(project, &cases, LONGEST)).await.map_err(|_| late(LONGEST))??;
+        let found: Vec<Arc<Suggestion>> = found.into_iter().map(|suggestion| Arc::new(without_schemas(suggestion))).collect();
+        self.remember(&cases.into_iter().zip(found.iter().cloned()).collect::<Vec<_>>());
+        Ok(found)
     }
 
     fn known<'a>(&self, use_cases: &[&'a str]) -> (HashMap<&'a str, Arc<Suggestion>>, Vec<&'a str>) {
@@ -97,6 +115,10 @@ impl Advisor {
             recent.put(use_case, suggestion.clone(), now);
         }
     }
+}
+
+fn late(within: Duration) -> FindError {
+    FindError(format!("no answer within {} seconds", within.as_secs()))
 }
 
 /// The catalog has the descriptions and schemas of what it lists; here they would only take room.
@@ -169,7 +191,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_longer_than_the_time() {
-        let advisor = Advisor::new(Arc::new(Silent));
+        let advisor = Arc::new(Advisor::new(Arc::new(Silent)));
         let named =
             Named { integration: "a".to_owned(), action: "B".to_owned(), remote: "A_B".to_owned(), description: None, input_schema: None };
         let known = Arc::new(Suggestion { primary: vec![named], ..Suggestion::default() });

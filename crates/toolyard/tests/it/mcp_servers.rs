@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::mcp::{events, newest, request};
-use crate::support::{Database, Oidc, Test, repository};
+use crate::support::{Database, Oidc, Test, repository, until};
 
 fn script(package: &str) -> String {
     let path = repository().join("tests/npm/node_modules/@modelcontextprotocol").join(package).join("dist/index.js");
@@ -89,14 +89,6 @@ fn children() -> Vec<(u32, String)> {
         }
     }
     found
-}
-
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    let started = Instant::now();
-    while !is_so().await {
-        assert!(started.elapsed() < Duration::from_secs(30), "{what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 fn kill(id: u32) {
