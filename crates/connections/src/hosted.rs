@@ -127,7 +127,12 @@ impl Connections {
                 Ok(finished)
             }
             Err(error) => {
-                self.forget_later(&connection.provider, [account]);
+                // The grant may have been written all the same; what cannot be told now is left to `tidy`.
+                if let Ok(None) =
+                    store::by_id(&self.db, ticket.p, ticket.c).await.map(|row| row.filter(|row| row.remote.as_ref() == Some(&account)))
+                {
+                    self.forget_later(&connection.provider, [account]);
+                }
                 Err(error)
             }
         }
@@ -156,14 +161,16 @@ impl Connections {
             Some(app) => Some(app),
             None => self.app_for_hosted(target.project, integration, scheme).await?,
         };
-        let given_up = store::attempt_remote(&self.db, target.project, target.id).await?;
         let started = self.start_hosted(target, integration, scheme, app.as_ref(), connection.scopes.as_deref()).await?;
+        let given_up = store::attempt_remote(&self.db, target.project, target.id).await?;
         if !store::set_attempt(&self.db, target.project, target.id, &started.stored).await? {
             self.forget_later(&connection.provider, started.stored.account);
             return Err(ConnectionError::NotFound);
         }
-        self.forget_later(&connection.provider, given_up);
-        Ok(Refreshed { connection: self.get(target.project, target.id).await?, redirect_url: Some(started.redirect_url) })
+        // The callback of the attempt that was given up may have come in meanwhile; from now on it cannot.
+        let current = self.get(target.project, target.id).await?;
+        self.forget_later(&connection.provider, given_up.filter(|account| current.remote.as_ref() != Some(account)));
+        Ok(Refreshed { connection: current, redirect_url: Some(started.redirect_url) })
     }
 
     /// Refuses a connection whose account does not work any more, and says so in its row.
@@ -187,9 +194,32 @@ impl Connections {
         Ok(rows.into_iter().filter_map(|(connection, _)| connection.remote).collect())
     }
 
-    /// The provider says that an account does not work any more; whose it was, if it was one of ours.
-    pub async fn lost(&self, provider: &str, account: &str, reason: &str) -> Result<Option<Connection>, ConnectionError> {
+    /// The provider says that an account does not work any more. It may have said so long ago, so it is asked again.
+    pub async fn lost(&self, provider: &str, account: &str, reason: &str) -> Result<(), ConnectionError> {
+        if let Some(host) = self.hosts.get(provider)
+            && let Ok(Standing::Works) = host.standing(account).await
+        {
+            return Ok(());
+        }
         Ok(store::lose(&self.db, provider, account, reason, self.clock.now()).await?)
+    }
+
+    /// What a project has at providers which keep accounts; to be read before the project goes, and given to `forget` after.
+    pub async fn elsewhere(&self, project: ProjectId) -> Result<Vec<(&'static str, String)>, ConnectionError> {
+        let mut all = Vec::new();
+        for provider in self.hosts.keys() {
+            let rows = store::remotes(&self.db, project, provider).await?;
+            let accounts = rows.into_iter().flat_map(|(connection, waiting)| connection.remote.into_iter().chain(waiting));
+            all.extend(accounts.map(|account| (*provider, account)));
+        }
+        Ok(all)
+    }
+
+    /// Removes accounts that belonged to a project which is gone.
+    pub fn forget(&self, accounts: Vec<(&'static str, String)>) {
+        for (provider, account) in accounts {
+            self.forget_later(provider, [account]);
+        }
     }
 
     /// Brings a project's connections and its accounts at the provider together: what nobody here knows is removed there, what does not work

@@ -121,7 +121,7 @@ impl Connections {
         let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
         let revoked = store::revoke(&self.db, scope.project, id, scope.author(), self.clock.now()).await?;
         let revoked = revoked.ok_or(ConnectionError::NotFound)?;
-        self.forget_later(&revoked.provider, given_up);
+        self.forget_later(&revoked.provider, given_up.filter(|account| revoked.remote.as_ref() != Some(account)));
         Ok(revoked)
     }
 

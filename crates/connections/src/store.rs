@@ -291,13 +291,10 @@ pub(crate) async fn attempt_remote(db: &Db, project: ProjectId, id: ConnectionId
 }
 
 /// Marks whichever connection uses an account as not valid. The provider names the account and nothing else; the row names the project.
-pub(crate) async fn lose(db: &Db, provider: &str, account: &str, reason: &str, now: Timestamp) -> Result<Option<Connection>, StoreError> {
-    let sql = concat!(
-        "update gateway_connections set is_valid = false, reason = $3, generation = generation + 1, lease = null, lease_until = null, \
-         updated_at = $4 where provider_key = $1 and remote_id = $2 and is_valid returning ",
-        columns!()
-    );
-    db.returning(sql, args![provider, account, reason, now]).await?.as_ref().map(read).transpose()
+pub(crate) async fn lose(db: &Db, provider: &str, account: &str, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+    let sql = "update gateway_connections set is_valid = false, reason = $3, generation = generation + 1, lease = null, lease_until = null, \
+               updated_at = $4 where provider_key = $1 and remote_id = $2 and is_valid";
+    db.execute(sql, args![provider, account, reason, now]).await.map(|_| ())
 }
 
 pub(crate) async fn delete(db: &Db, project: ProjectId, id: ConnectionId) -> Result<Option<Connection>, StoreError> {

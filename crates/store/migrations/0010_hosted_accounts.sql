@@ -10,3 +10,9 @@ create table deployment_secrets (
     secret bytea not null,
     updated_at bigint not null
 );
+
+-- Work that one node at a time does for the deployment.
+create table deployment_leases (
+    name text primary key,
+    until bigint not null
+);

@@ -82,13 +82,22 @@ async fn tidy(
 ) -> anyhow::Result<(Tidied, TidiedTriggers)> {
     let (mut found, mut watched) = (Tidied::default(), TidiedTriggers::default());
     for project in accounts.list_projects().await? {
-        // Triggers first: they end with the accounts that they belong to.
-        let one = triggers.tidy(KEY, project.id).await?;
-        watched.removed += one.removed;
-        watched.invalidated += one.invalidated;
-        let one = connections.tidy(KEY, project.id).await?;
-        found.removed += one.removed;
-        found.invalidated += one.invalidated;
+        // Triggers first: they end with the accounts that they belong to. One project's trouble is not the others'.
+        match triggers.tidy(KEY, project.id).await {
+            Ok(one) => {
+                watched.removed += one.removed;
+                watched.restored += one.restored;
+                watched.invalidated += one.invalidated;
+            }
+            Err(error) => tracing::info!(project = %project.id, %error, "triggers at Composio could not be looked through"),
+        }
+        match connections.tidy(KEY, project.id).await {
+            Ok(one) => {
+                found.removed += one.removed;
+                found.invalidated += one.invalidated;
+            }
+            Err(error) => tracing::info!(project = %project.id, %error, "accounts at Composio could not be looked through"),
+        }
     }
     Ok((found, watched))
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernel::seal::{Place, Sealer};
-use kernel::{ConnectionId, ProjectId, Timestamp};
+use kernel::{Clock, ConnectionId, ProjectId, Timestamp};
 use serde_json::Value;
 use store::{Db, Row, StoreError, args};
 use uuid::Uuid;
@@ -26,6 +26,12 @@ const READ_AGAIN: Duration = Duration::from_secs(2);
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// How long the secret before the last one is still taken: requests signed with it may be on their way.
 const OVERLAP: Duration = Duration::from_hours(24);
+/// How long one node has to make sure of a hub, and how long another waits for it.
+const LEASE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_secs(20);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
+/// A secret that the provider does not show, and that fits nothing, is changed when it is at least this old.
+const SETTLED: Duration = Duration::from_hours(1);
 /// A trigger that changed lately may belong to a request that is still under way.
 const YOUNG: Duration = Duration::from_mins(15);
 
@@ -57,7 +63,9 @@ impl Remembered {
 pub struct TidiedTriggers {
     /// Triggers that nobody here knew, or wanted.
     pub removed: usize,
-    /// Subscriptions whose triggers are gone.
+    /// Subscriptions whose triggers were gone, and are there again.
+    pub restored: usize,
+    /// Subscriptions whose triggers do not work any more.
     pub invalidated: usize,
 }
 
@@ -74,31 +82,66 @@ impl Triggers {
         if self.0.hub.with(|state| state.ensured.is_some_and(|at| at.elapsed() < SURE)) {
             return Ok(None);
         }
-        self.ensure_now(provider, &*source).await
+        self.ensure_now(provider, &*source, false).await
     }
 
-    async fn ensure_now(&self, provider: &str, source: &dyn EventSource) -> Result<Option<String>, TriggerError> {
+    /// Only one node at a time does this: two that change a secret would know different ones.
+    async fn ensure_now(&self, provider: &str, source: &dyn EventSource, doubts: bool) -> Result<Option<String>, TriggerError> {
         let Some(hub) = source.hub() else { return Ok(None) };
-        let known = self.read_secrets(provider).await?;
-        let Signed { secret, repaired } =
-            hub.ensure(&self.hub_address(provider), !known.is_empty()).await.map_err(|error| explained(provider, error))?;
-        if let Some(secret) = secret.filter(|secret| known.first() != Some(secret)) {
-            self.keep_secret(provider, &secret).await?;
-        }
-        if let Some(what) = &repaired {
-            tracing::warn!(provider, "the webhook subscription was put right: {what}");
-        }
-        self.0.hub.with(|state| state.ensured = Some(Instant::now()));
-        Ok(repaired)
+        self.alone(provider, async {
+            let known = self.kept(provider).await?;
+            let is_settled = known.first().is_some_and(|newest| newest.updated_at.plus(SETTLED) < self.clock.now());
+            let knows_secret = !known.is_empty() && !(doubts && is_settled);
+            let address = self.hub_address(provider);
+            let Signed { secret, repaired } = hub.ensure(&address, knows_secret).await.map_err(|error| explained(provider, error))?;
+            if let Some(secret) = secret {
+                self.keep_secret(provider, &secret).await?;
+            }
+            if let Some(what) = &repaired {
+                tracing::info!(provider, "the webhook subscription was put right: {what}");
+            }
+            self.0.hub.with(|state| state.ensured = Some(Instant::now()));
+            Ok(repaired)
+        })
+        .await
     }
 
     /// Has a provider sign with another secret; the old one is taken for another day.
     pub async fn rotate_hub(&self, provider: &str) -> Result<(), TriggerError> {
         let source = self.sources.get(provider).cloned().ok_or(TriggerError::NotFound("Provider"))?;
-        self.ensure_now(provider, &*source).await?;
+        self.ensure_now(provider, &*source, false).await?;
         let hub = source.hub().ok_or(TriggerError::NotFound("Provider"))?;
-        let secret = hub.rotate().await.map_err(|error| explained(provider, error))?;
-        self.keep_secret(provider, &secret).await
+        self.alone(provider, async {
+            let secret = hub.rotate().await.map_err(|error| explained(provider, error))?;
+            self.keep_secret(provider, &secret).await
+        })
+        .await
+    }
+
+    /// Does work that no other node, and nobody else in this one, does at the same time.
+    async fn alone<T>(&self, provider: &str, work: impl Future<Output = Result<T, TriggerError>>) -> Result<T, TriggerError> {
+        let _turn = self.0.hub_turn.lock().await;
+        let name = format!("{provider}.webhook");
+        let started = Instant::now();
+        let sql = "insert into deployment_leases (name, until) values ($1, $3) \
+                   on conflict (name) do update set until = $3 where deployment_leases.until < $2";
+        let until = loop {
+            let now = Clock::system().now();
+            let until = now.plus(LEASE);
+            if self.db.execute(sql, args![name.as_str(), now, until]).await? == 1 {
+                break until;
+            }
+            if started.elapsed() > PATIENCE {
+                return Err(TriggerError::Upstream(format!("another node is busy with the webhooks of {provider}; try again")));
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        };
+        let done = work.await;
+        let sql = "delete from deployment_leases where name = $1 and until = $2";
+        if let Err(error) = self.db.execute(sql, args![name.as_str(), until]).await {
+            tracing::warn!(provider, %error, "a lease could not be given back; it ends by itself");
+        }
+        done
     }
 
     /// The secrets that a provider may sign with now: the newest, the one before, and the one that the operator set.
@@ -124,7 +167,7 @@ impl Triggers {
         if may_ask && let Some(source) = self.sources.get(provider).cloned() {
             let this = self.clone();
             self.0.tasks.spawn(async move {
-                if let Err(error) = this.ensure_now(provider, &*source).await {
+                if let Err(error) = this.ensure_now(provider, &*source, true).await {
                     tracing::info!(provider, %error, "the provider could not be asked what it signs with");
                 }
             });
@@ -133,24 +176,33 @@ impl Triggers {
     }
 
     async fn read_secrets(&self, provider: &str) -> Result<Vec<String>, TriggerError> {
-        let sql = "select name, id, secret, updated_at from deployment_secrets where name = $1 or name = $2";
-        let (newest, before) = (newest(provider), before(provider));
-        let found = self.db.all(sql, args![newest.as_str(), before.as_str()]).await?;
-        let mut secrets = Vec::new();
-        for name in [&newest, &before] {
-            for row in &found {
-                let Kept { name: own, id, sealed, updated_at } = Kept::read(row)?;
-                let is_current = own == newest || updated_at.plus(OVERLAP) > self.clock.now();
-                if own == *name && is_current {
-                    secrets.push(String::from_utf8_lossy(&self.sealer.open(&sealed, place(id))?).into_owned());
-                }
-            }
-        }
+        let secrets: Vec<String> = self.kept(provider).await?.into_iter().map(|kept| kept.secret).collect();
         self.0.hub.with(|state| state.secrets = Some((Instant::now(), secrets.clone())));
         Ok(secrets)
     }
 
+    /// The secrets that are in force, the newest first.
+    async fn kept(&self, provider: &str) -> Result<Vec<Kept>, TriggerError> {
+        let sql = "select name, id, secret, updated_at from deployment_secrets where name = $1 or name = $2";
+        let (newest, before) = (newest(provider), before(provider));
+        let mut kept = Vec::new();
+        for row in self.db.all(sql, args![newest.as_str(), before.as_str()]).await? {
+            let Sealed { name, id, sealed, updated_at } = Sealed::read(&row)?;
+            let is_newest = name == newest;
+            if is_newest || updated_at.plus(OVERLAP) > self.clock.now() {
+                let secret = String::from_utf8_lossy(&self.sealer.open(&sealed, place(id))?).into_owned();
+                kept.push(Kept { secret, is_newest, updated_at });
+            }
+        }
+        kept.sort_by_key(|kept| !kept.is_newest);
+        Ok(kept)
+    }
+
+    /// Keeps the newest secret, and the one before for a while.
     async fn keep_secret(&self, provider: &str, secret: &str) -> Result<(), TriggerError> {
+        if self.kept(provider).await?.first().is_some_and(|newest| newest.is_newest && newest.secret == secret) {
+            return Ok(());
+        }
         let (id, now) = (Uuid::now_v7(), self.clock.now());
         let sealed = self.sealer.seal(secret.as_bytes(), place(id));
         let mut tx = self.db.begin().await?;
@@ -164,8 +216,18 @@ impl Triggers {
         Ok(())
     }
 
-    /// The provider switched a trigger off by itself.
+    /// The provider says that it switched a trigger off. It may have said so long ago, so it is asked again.
     pub(crate) async fn trigger_disabled(&self, provider: &str, trigger: &str, why: &str) -> Result<(), TriggerError> {
+        if let Some(hub) = self.sources.get(provider).and_then(|source| source.hub())
+            && let Ok(Some(RemoteTrigger { is_disabled: false, .. })) = hub.instance(trigger).await
+        {
+            return Ok(());
+        }
+        self.give_up(provider, trigger, why).await
+    }
+
+    /// Marks the subscriptions of a trigger that does not work any more.
+    async fn give_up(&self, provider: &str, trigger: &str, why: &str) -> Result<(), TriggerError> {
         let sql = "update trigger_subscriptions set is_valid = false, reason = $3, updated_at = $4 \
                    where provider = $1 and trigger_id = $2 and deleted_at is null and is_valid";
         self.db.execute(sql, args![provider, trigger, why, self.clock.now()]).await?;
@@ -174,9 +236,28 @@ impl Triggers {
 
     /// Removes the triggers of a connection that is of no use any more; what stays is found by `tidy`.
     pub(crate) async fn remove_remote(&self, project: ProjectId, connection: ConnectionId) -> Result<(), StoreError> {
-        for row in rows::of_connection(&self.db, project, connection).await? {
+        self.remove_later(rows::of_connection(&self.db, project, connection).await?);
+        Ok(())
+    }
+
+    /// The subscriptions of a project that have triggers at hubs; to be read before the project goes, and given to `forget` after.
+    pub async fn elsewhere(&self, project: ProjectId) -> Result<Vec<Subscription>, TriggerError> {
+        let mut all = Vec::new();
+        for provider in self.sources.iter().filter(|(_, source)| source.hub().is_some()).map(|(provider, _)| *provider) {
+            all.extend(rows::with_trigger(&self.db, project, provider).await?);
+        }
+        Ok(all)
+    }
+
+    /// Removes the triggers of subscriptions that belonged to a project which is gone.
+    pub fn forget_remote(&self, rows: Vec<Subscription>) {
+        self.remove_later(rows);
+    }
+
+    fn remove_later(&self, rows: Vec<Subscription>) {
+        for row in rows {
             let Some(source) = self.sources.get(row.provider.as_str()).filter(|source| source.hub().is_some()).cloned() else { continue };
-            let Some(trigger) = row.trigger_id.clone() else { continue };
+            let Some(trigger) = row.trigger_id else { continue };
             self.0.tasks.spawn(async move {
                 let Some(hub) = source.hub() else { return };
                 if let Err(error) = hub.remove(&trigger).await {
@@ -184,30 +265,34 @@ impl Triggers {
                 }
             });
         }
-        Ok(())
     }
 
     /// Another account is behind a connection: what it watches is watched through the new one.
-    pub(crate) async fn register_again(&self, project: ProjectId, connection: ConnectionId) -> Result<(), StoreError> {
+    pub(crate) async fn register_again(&self, project: ProjectId, connection: ConnectionId) -> Result<(), TriggerError> {
         for row in rows::of_connection(&self.db, project, connection).await? {
-            if !fires(&row) || row.trigger_id.is_none() {
-                continue;
+            if fires(&row) && row.trigger_id.is_some() {
+                self.restore(&row).await?;
             }
-            let registered = match self.watched_by(&row).await {
-                Ok(Some(watched)) => self.register(&watched, &row, "").await,
-                Ok(None) => continue,
-                Err(error) => Err(error),
-            };
-            let (trigger, why) = match registered {
-                Ok(registered) => (registered.remote, None),
-                Err(error) => (None, Some(error.to_string())),
-            };
-            let sql = "update trigger_subscriptions set trigger_id = $3, is_valid = $4, reason = $5, updated_at = $6 \
-                       where project_id = $1 and id = $2 and deleted_at is null";
-            let args = args![project, row.id, trigger, why.is_none(), why, self.clock.now()];
-            self.db.execute(sql, args).await?;
         }
         Ok(())
+    }
+
+    /// Makes the trigger of a subscription anew; whether that worked is in its row.
+    async fn restore(&self, row: &Subscription) -> Result<bool, TriggerError> {
+        let registered = match self.watched_by(row).await {
+            Ok(Some(watched)) => self.register(&watched, row, "").await,
+            Ok(None) => return Ok(false),
+            Err(error) => Err(error),
+        };
+        let (trigger, why) = match registered {
+            Ok(registered) => (registered.remote, None),
+            Err(error) => (row.trigger_id.clone(), Some(error.to_string())),
+        };
+        let is_restored = why.is_none();
+        let sql = "update trigger_subscriptions set trigger_id = $3, is_valid = $4, reason = $5, updated_at = $6 \
+                   where project_id = $1 and id = $2 and deleted_at is null";
+        self.db.execute(sql, args![row.project, row.id, trigger, is_restored, why, self.clock.now()]).await?;
+        Ok(is_restored)
     }
 
     /// Removes what a registration may have made before its answer was lost.
@@ -252,21 +337,22 @@ impl Triggers {
         }
         known.retain(|row| fires(row) && row.life.updated_at < young);
         for row in known {
-            if let Some(why) = missing(&row, &listed) {
-                self.trigger_disabled(provider, row.trigger_id.as_deref().unwrap_or_default(), why).await?;
-                tidied.invalidated += 1;
+            let Some(trigger) = row.trigger_id.as_deref() else { continue };
+            if listed.iter().any(|listed| listed.id == trigger && !listed.is_disabled) {
+                continue;
+            }
+            // A list that changed while it was read may leave one out.
+            match hub.instance(trigger).await.map_err(|error| explained(provider, error))? {
+                Some(found) if !found.is_disabled => {}
+                Some(_) => {
+                    self.give_up(provider, trigger, "The provider switched this trigger off. Refresh the subscription.").await?;
+                    tidied.invalidated += 1;
+                }
+                None if self.restore(&row).await? => tidied.restored += 1,
+                None => tidied.invalidated += 1,
             }
         }
         Ok(tidied)
-    }
-}
-
-/// Why a subscription gets no events.
-fn missing(row: &Subscription, listed: &[RemoteTrigger]) -> Option<&'static str> {
-    match listed.iter().find(|trigger| row.trigger_id.as_ref() == Some(&trigger.id)) {
-        None => Some("The provider does not have this trigger any more. Refresh the subscription."),
-        Some(trigger) if trigger.is_disabled => Some("The provider switched this trigger off. Refresh the subscription."),
-        Some(_) => None,
     }
 }
 
@@ -282,14 +368,21 @@ fn place(id: Uuid) -> Place<'static> {
     Place { table: "deployment_secrets", column: "secret", row: id }
 }
 
+/// A secret that a hub signs with.
 struct Kept {
+    secret: String,
+    is_newest: bool,
+    updated_at: Timestamp,
+}
+
+struct Sealed {
     name: String,
     id: Uuid,
     sealed: Vec<u8>,
     updated_at: Timestamp,
 }
 
-impl Kept {
+impl Sealed {
     fn read(row: &Row) -> Result<Self, StoreError> {
         Ok(Self { name: row.get("name")?, id: row.get("id")?, sealed: row.get("secret")?, updated_at: row.get("updated_at")? })
     }
@@ -299,7 +392,7 @@ impl Kept {
 pub(crate) async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, TriggerError> {
     let mut resealed = 0;
     for row in db.all("select name, id, secret, updated_at from deployment_secrets", args![]).await? {
-        let Kept { name, id, sealed: old, .. } = Kept::read(&row)?;
+        let Sealed { name, id, sealed: old, .. } = Sealed::read(&row)?;
         if !sealer.is_current(&old) {
             let new = sealer.seal(&sealer.open(&old, place(id))?, place(id));
             let sql = "update deployment_secrets set secret = $2 where name = $1 and secret = $3";

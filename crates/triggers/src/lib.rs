@@ -122,6 +122,7 @@ struct Inner {
     running: engine::Running,
     throttle: ingress::receive::Throttle,
     hub: hub::Remembered,
+    hub_turn: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -138,6 +139,7 @@ impl Triggers {
             running: engine::Running::default(),
             throttle: ingress::receive::Throttle::default(),
             hub: hub::Remembered::default(),
+            hub_turn: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }))
@@ -209,6 +211,13 @@ impl Consumer for Triggers {
     }
 
     fn replaced(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.register_again(project, connection))
+        let this = self.clone();
+        // A person waits at the page that says so; this may take longer than they do.
+        self.0.tasks.spawn(async move {
+            if let Err(error) = this.register_again(project, connection).await {
+                tracing::error!(%connection, %error, "subscriptions could not be moved to the new account");
+            }
+        });
+        Box::pin(async { Ok(()) })
     }
 }

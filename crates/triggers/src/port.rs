@@ -197,6 +197,9 @@ pub trait Hub: Send + Sync + std::fmt::Debug {
     /// The triggers of these accounts, switched off or not.
     fn instances(&self, accounts: Vec<String>) -> BoxFuture<'_, Result<Vec<RemoteTrigger>, WatchError>>;
 
+    /// One trigger, switched off or not; none if it is gone.
+    fn instance<'a>(&'a self, trigger: &'a str) -> BoxFuture<'a, Result<Option<RemoteTrigger>, WatchError>>;
+
     /// Removes a trigger. One that is gone already is as good as removed.
     fn remove<'a>(&'a self, trigger: &'a str) -> BoxFuture<'a, Result<(), WatchError>>;
 }

@@ -29,6 +29,8 @@ struct Lane {
 pub(super) struct Pass<'a> {
     breaker: &'a Breaker,
     lane: &'a str,
+    /// Whether it is the one that tries whether the upstream is back.
+    is_trial: bool,
 }
 
 impl Breaker {
@@ -45,11 +47,13 @@ impl Breaker {
                 return Err(FIRST_REST);
             }
             state.is_tried = true;
+            return Ok(Pass { breaker: self, lane, is_trial: true });
         }
-        Ok(Pass { breaker: self, lane })
+        Ok(Pass { breaker: self, lane, is_trial: false })
     }
 
-    fn settle(&self, lane: &str, works: bool, now: Instant) {
+    fn settle(&self, Pass { lane, is_trial, .. }: &Pass<'_>, works: bool, now: Instant) {
+        let (lane, is_trial) = (*lane, *is_trial);
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if works {
             lanes.remove(lane);
@@ -59,8 +63,12 @@ impl Breaker {
             lanes.retain(|_, state| state.until.is_some());
         }
         let state = lanes.entry(lane.to_owned()).or_default();
+        // What was under way when the lane was closed says nothing new.
+        if state.until.is_some() && !is_trial {
+            return;
+        }
         state.failures += 1;
-        if state.is_tried || state.failures >= TRIPS {
+        if is_trial || state.failures >= TRIPS {
             let rest = FIRST_REST * 2_u32.saturating_pow(state.closings.min(8));
             state.until = Some(now + rest.min(LONGEST_REST));
             state.closings += 1;
@@ -71,16 +79,19 @@ impl Breaker {
 
 impl Pass<'_> {
     pub(super) fn worked(self, now: Instant) {
-        self.breaker.settle(self.lane, true, now);
+        self.breaker.settle(&self, true, now);
     }
 
     pub(super) fn failed(self, now: Instant) {
-        self.breaker.settle(self.lane, false, now);
+        self.breaker.settle(&self, false, now);
     }
 }
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
+        if !self.is_trial {
+            return;
+        }
         let mut lanes = self.breaker.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = lanes.get_mut(self.lane) {
             state.is_tried = false;
@@ -117,6 +128,14 @@ mod tests {
         breaker.enter("a", back).unwrap().worked(back);
         fail(&breaker, "a", back, TRIPS - 1);
         assert!(breaker.enter("a", back).is_ok());
+    }
+
+    #[test]
+    fn a_burst_that_fails_together_closes_once() {
+        let (breaker, start) = (Breaker::default(), Instant::now());
+        let burst: Vec<Pass<'_>> = (0..30).map(|_| breaker.enter("a", start).unwrap()).collect();
+        burst.into_iter().for_each(|pass| pass.failed(start));
+        assert_eq!(breaker.enter("a", start).unwrap_err(), FIRST_REST);
     }
 
     #[test]

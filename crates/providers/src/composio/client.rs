@@ -1,5 +1,6 @@
 //! Asking Composio: one way out, one reading of its errors.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use egress::{Egress, EgressError, Request, Response, Retry};
@@ -12,7 +13,8 @@ use super::breaker::Breaker;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// A page of a thousand tools with their schemas.
-const MAX_REPLY: usize = 64 << 20;
+const MAX_PAGE: usize = 64 << 20;
+const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
 const MAX_MESSAGE: usize = 500;
 
 /// A way to Composio, with the deployment's key.
@@ -79,13 +81,22 @@ pub(super) struct Ask<'a> {
     query: Vec<(&'a str, String)>,
     body: Option<Value>,
     timeout: Duration,
-    /// Which upstream it is, behind Composio.
-    lane: &'a str,
+    max_reply: Option<usize>,
+    /// Which upstream it is, behind Composio: one that fails does not stop the others.
+    lane: Cow<'a, str>,
 }
 
 impl<'a> Ask<'a> {
     fn new(method: Method, path: &[&'a str]) -> Self {
-        Self { method, path: path.to_vec(), query: Vec::new(), body: None, timeout: TIMEOUT, lane: "" }
+        Self {
+            method,
+            path: path.to_vec(),
+            query: Vec::new(),
+            body: None,
+            timeout: TIMEOUT,
+            max_reply: None,
+            lane: path.first().copied().unwrap_or_default().into(),
+        }
     }
 
     pub(super) fn get(path: &[&'a str]) -> Self {
@@ -113,8 +124,13 @@ impl<'a> Ask<'a> {
         Self { timeout, ..self }
     }
 
-    pub(super) fn lane(self, lane: &'a str) -> Self {
-        Self { lane, ..self }
+    /// A page of a long list, which may be large.
+    pub(super) fn page(self) -> Self {
+        Self { timeout: PAGE_TIMEOUT, max_reply: Some(MAX_PAGE), ..self }
+    }
+
+    pub(super) fn lane(self, lane: impl Into<Cow<'a, str>>) -> Self {
+        Self { lane: lane.into(), ..self }
     }
 }
 
@@ -138,7 +154,7 @@ impl Client {
     }
 
     pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Value, Fault> {
-        let pass = self.breaker.enter(ask.lane, Instant::now()).map_err(Fault::Resting)?;
+        let pass = self.breaker.enter(&ask.lane, Instant::now()).map_err(Fault::Resting)?;
         let answered = self.send(&ask).await;
         let now = Instant::now();
         match &answered {
@@ -166,8 +182,8 @@ impl Client {
             .header(HeaderName::from_static("x-api-key"), key)
             .header(header::ACCEPT, HeaderValue::from_static("application/json"))
             .timeout(ask.timeout)
-            .max_response(MAX_REPLY)
             .retry(Retry::Safe);
+        request.max_response = ask.max_reply;
         if let Some(body) = &ask.body {
             request = request.header(header::CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.to_string());
         }

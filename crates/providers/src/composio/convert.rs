@@ -152,6 +152,11 @@ impl From<Whole> for Integration {
 }
 
 impl Tool {
+    /// Whether it would be listed under this name.
+    pub(super) fn is_listed_as(&self, toolkit: &str, action: &str) -> bool {
+        !self.is_deprecated && self.toolkit.eq_ignore_ascii_case(toolkit) && action_key(toolkit, &self.slug) == action
+    }
+
     fn action(self, key: String) -> Action {
         let has = |hint: &str| self.tags.iter().any(|tag| tag == hint);
         let name = if self.name.is_empty() { key.clone() } else { self.name };
@@ -209,8 +214,13 @@ fn schemes(toolkit: &Toolkit) -> Vec<AuthScheme> {
     schemes
 }
 
+/// What a toolkit can be called here.
+pub(super) fn is_key(text: &str) -> bool {
+    is_segment(text) && !text.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
 /// What can stand between the dots of a call ref.
-fn is_segment(text: &str) -> bool {
+pub(super) fn is_segment(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 

@@ -149,6 +149,14 @@ impl Hub for Composio {
         })
     }
 
+    fn instance<'a>(&'a self, trigger: &'a str) -> BoxFuture<'a, Result<Option<RemoteTrigger>, WatchError>> {
+        Box::pin(async move {
+            let query = [("trigger_ids", trigger), ("show_disabled", "true")];
+            let listed: Vec<Instance> = pages(&self.client, &["trigger_instances", "active"], &query, PAGE).await.map_err(explained)?;
+            Ok(listed.into_iter().find(|instance| instance.id == trigger).map(Instance::remote))
+        })
+    }
+
     fn remove<'a>(&'a self, trigger: &'a str) -> BoxFuture<'a, Result<(), WatchError>> {
         Box::pin(async move {
             match self.client.ask(Ask::delete(&["trigger_instances", "manage", trigger])).await {

@@ -17,6 +17,7 @@ use super::client::{Ask, Fault};
 use super::mirror::{one, pages};
 
 const PAGE: usize = 100;
+const MOST_CONFIGS: usize = 10_000;
 const FORGET_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The ids of auth configs that were found or made, by name.
@@ -30,6 +31,9 @@ impl Configs {
 
     fn set(&self, name: &str, id: Option<&str>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_CONFIGS {
+            known.clear();
+        }
         match id {
             Some(id) => known.insert(name.to_owned(), id.to_owned()),
             None => known.remove(name),
@@ -45,6 +49,20 @@ struct Config {
     name: Option<String>,
     #[serde(default)]
     status: Option<String>,
+    #[serde(default)]
+    is_composio_managed: Option<bool>,
+    #[serde(default)]
+    auth_scheme: Option<String>,
+}
+
+impl Config {
+    /// Whether it is what its name says.
+    fn serves(&self, start: &Start<'_>, name: &str) -> bool {
+        self.name.as_deref() == Some(name)
+            && self.status.as_deref().is_none_or(|status| status.eq_ignore_ascii_case("ENABLED"))
+            && self.is_composio_managed.is_none_or(|managed| managed == (start.scheme.is_oauth && start.app.is_none()))
+            && self.auth_scheme.as_deref().is_none_or(|scheme| scheme.eq_ignore_ascii_case(&start.scheme.scheme))
+    }
 }
 
 /// A connected account, as far as it is read.
@@ -124,10 +142,7 @@ impl Composio {
         }
         let toolkit = start.integration.key.as_str();
         let listed: Vec<Config> = pages(&self.client, &["auth_configs"], &[("toolkit_slug", toolkit), ("search", name)], PAGE).await?;
-        let is_usable = |config: &&Config| {
-            config.name.as_deref() == Some(name) && config.status.as_deref().is_none_or(|status| status.eq_ignore_ascii_case("ENABLED"))
-        };
-        let id = if let Some(config) = listed.iter().find(is_usable) {
+        let id = if let Some(config) = listed.iter().find(|config| config.serves(start, name)) {
             config.id.clone()
         } else {
             let made = self.client.ask(Ask::post(&["auth_configs"], order(start, name))).await?;
@@ -189,9 +204,9 @@ impl Account {
 
 /// A name that says what is in the config: toolkit, scheme, scopes, and whose OAuth app.
 fn config_name(start: &Start<'_>) -> String {
-    let mut hash = Sha256::new();
-    hash.update(json!([start.scheme.scheme, start.scopes, start.app.map(|app| [app.client_id, app.client_secret])]).to_string());
-    format!("toolyard-{}-{}", start.integration.key, hex::encode(&hash.finalize()[..6]))
+    let own = start.app.map(|app| json!([start.project, app.client_id, app.client_secret]));
+    let digest = Sha256::digest(json!([start.scheme.scheme, start.scopes, own]).to_string());
+    format!("toolyard-{}-{}", start.integration.key, hex::encode(&digest[..16]))
 }
 
 /// The config as Composio takes it.

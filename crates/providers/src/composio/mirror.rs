@@ -1,7 +1,7 @@
 //! Keeping a copy of Composio's catalog: read in the background, kept on disk, and asked through where somebody names what it lacks.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use catalog::{CatalogError, Integration, Provider, Reach, Source};
@@ -22,7 +22,6 @@ const PAGE: usize = 1_000;
 const TRIGGER_PAGE: usize = 50;
 /// A list that never ends is no list.
 const MOST_PAGES: usize = 200;
-const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long somebody who named Composio waits for its first list.
 const PATIENCE: Duration = Duration::from_secs(20);
 const YOUNG: Duration = Duration::from_mins(5);
@@ -30,7 +29,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// How long what is not there is not asked for again, and how many such names are remembered.
 const MISSED: Duration = Duration::from_mins(1);
-const MOST_MISSED: usize = 1_000;
+const MOST_MISSED: usize = 200;
 
 /// Whether there is a list.
 #[derive(Clone, Debug)]
@@ -46,16 +45,23 @@ pub(super) enum Readiness {
 pub(super) struct Missed(Mutex<HashMap<String, Instant>>);
 
 impl Missed {
-    fn holds(&self, name: &str) -> bool {
+    fn has(&self, name: &str) -> bool {
         let missed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        missed.get(name).is_some_and(|at| at.elapsed() < MISSED)
+    }
+
+    /// Whether the name need not be asked for.
+    fn holds(&self, name: &str) -> bool {
+        let mut missed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if missed.len() >= MOST_MISSED {
+            missed.retain(|_, at| at.elapsed() < MISSED);
+        }
         // A full list refuses what it does not know, so that nobody can make us ask without end.
         missed.get(name).map_or(missed.len() >= MOST_MISSED, |at| at.elapsed() < MISSED)
     }
 
     fn add(&self, name: String) {
-        let mut missed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        missed.retain(|_, at| at.elapsed() < MISSED);
-        missed.insert(name, Instant::now());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Instant::now());
     }
 
     fn clear(&self) {
@@ -232,48 +238,100 @@ impl Composio {
 
     /// Reads one toolkit that is not listed, or not with its tools.
     async fn reach_integration(&self, key: &str) -> Result<(), Fault> {
-        if self.listing().is_filled(key) || self.missed.holds(key) { Ok(()) } else { self.fill(key).await }
-    }
-
-    async fn fill(&self, key: &str) -> Result<(), Fault> {
-        let toolkit = match self.client.ask(Ask::get(&["toolkits", key])).await {
-            Ok(toolkit) => one::<Toolkit>(toolkit)?,
-            Err(fault) if fault.is_missing() => {
-                self.missed.add(key.to_owned());
-                return Ok(());
-            }
-            Err(fault) => return Err(fault),
+        let is_settled = || {
+            let listing = self.listing();
+            let is_listed = listing.get(key).is_some();
+            listing.is_filled(key) || if is_listed { self.missed.has(key) } else { self.missed.holds(key) }
         };
-        let of = [("toolkit_slug", key), ("include_deprecated", "false")];
-        let tools = pages(&self.client, &["tools"], &of, PAGE).await?;
-        let triggers = pages(&self.client, &["triggers_types"], &[("toolkit_slugs", key)], TRIGGER_PAGE).await?;
-        let whole = convert::gather(vec![toolkit], tools, triggers, true).pop();
-        match whole.filter(|whole| whole.toolkit.slug.eq_ignore_ascii_case(key)) {
-            Some(whole) => self.publish(|known| known.with(whole.into())),
-            None => self.missed.add(key.to_owned()),
+        if !convert::is_key(key) || is_settled() {
+            return Ok(());
+        }
+        let turn = self.fills.of(key);
+        let _turn = turn.lock().await;
+        if is_settled() {
+            return Ok(());
+        }
+        self.fill(key).await?;
+        if !self.listing().is_filled(key) {
+            self.missed.add(key.to_owned());
         }
         Ok(())
     }
 
     /// Reads the toolkit of a tool again that is newer than the list.
     async fn reach_action(&self, key: &str, action: &str) -> Result<(), Fault> {
-        let listing = self.listing();
-        let Some(integration) = listing.get(key) else { return Ok(()) };
         let name = format!("{key}.{action}");
-        if integration.action(action).is_some() || self.missed.holds(&name) {
+        let is_settled = || {
+            let listing = self.listing();
+            listing.get(key).is_none_or(|integration| integration.action(action).is_some()) || self.missed.holds(&name)
+        };
+        if !convert::is_segment(action) || is_settled() {
             return Ok(());
         }
+        let turn = self.fills.of(key);
+        let _turn = turn.lock().await;
+        if is_settled() {
+            return Ok(());
+        }
+        if self.has_tool(key, action).await? {
+            self.fill(key).await?;
+        }
+        if self.listing().get(key).is_none_or(|integration| integration.action(action).is_none()) {
+            self.missed.add(name);
+        }
+        Ok(())
+    }
+
+    /// Whether Composio has a tool that would be listed under this name.
+    async fn has_tool(&self, key: &str, action: &str) -> Result<bool, Fault> {
         let prefixed = format!("{}_{action}", key.to_uppercase());
         for slug in [prefixed.as_str(), action] {
-            match self.client.ask(Ask::get(&["tools", slug])).await {
-                Ok(tool) if one::<Tool>(tool.clone())?.toolkit.eq_ignore_ascii_case(key) => return self.fill(key).await,
-                Ok(_) => {}
-                Err(fault) if fault.is_missing() => {}
-                Err(fault) => return Err(fault),
+            match definite(self.client.ask(Ask::get(&["tools", slug])).await)? {
+                Some(tool) if one::<Tool>(tool.clone()).is_ok_and(|tool| tool.is_listed_as(key, action)) => return Ok(true),
+                _ => {}
             }
         }
-        self.missed.add(name);
+        Ok(false)
+    }
+
+    async fn fill(&self, key: &str) -> Result<(), Fault> {
+        let Some(toolkit) = definite(self.client.ask(Ask::get(&["toolkits", key])).await)? else { return Ok(()) };
+        let Ok(toolkit) = one::<Toolkit>(toolkit) else { return Ok(()) };
+        let of = [("toolkit_slug", key), ("include_deprecated", "false")];
+        let tools = pages(&self.client, &["tools"], &of, PAGE).await?;
+        let triggers = pages(&self.client, &["triggers_types"], &[("toolkit_slugs", key)], TRIGGER_PAGE).await?;
+        let whole = convert::gather(vec![toolkit], tools, triggers, true).pop();
+        if let Some(whole) = whole.filter(|whole| whole.toolkit.slug.eq_ignore_ascii_case(key)) {
+            self.publish(|known| known.with(whole.into()));
+        }
         Ok(())
+    }
+}
+
+/// Reads of single toolkits under way: one at a time for each.
+#[derive(Debug, Default)]
+pub(super) struct Fills(Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>);
+
+impl Fills {
+    fn of(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut fills = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = fills.get(key).and_then(Weak::upgrade) {
+            return turn;
+        }
+        fills.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        fills.insert(key.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
+/// What was asked for, or that Composio will not give it; a failure that says neither is one.
+fn definite(answer: Result<Value, Fault>) -> Result<Option<Value>, Fault> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(Fault::Refused { status, .. }) if !matches!(status, 401 | 403 | 408 | 429) => Ok(None),
+        Err(Fault::Malformed(_)) => Ok(None),
+        Err(fault) => Err(fault),
     }
 }
 
@@ -286,8 +344,7 @@ pub(super) async fn pages<T: DeserializeOwned>(
 ) -> Result<Vec<T>, Fault> {
     let (mut all, mut cursor) = (Vec::new(), None::<String>);
     for _ in 0..MOST_PAGES {
-        let mut ask =
-            query.iter().fold(Ask::get(path), |ask, (name, value)| ask.with(name, value)).with("limit", limit).within(PAGE_TIMEOUT);
+        let mut ask = query.iter().fold(Ask::get(path), |ask, (name, value)| ask.with(name, value)).with("limit", limit).page();
         if let Some(cursor) = &cursor {
             ask = ask.with("cursor", cursor);
         }

@@ -25,7 +25,7 @@ use url::Url;
 
 use client::Client;
 use listing::Listing;
-use mirror::{Missed, Readiness};
+use mirror::{Fills, Missed, Readiness};
 
 /// The name of the provider.
 pub const KEY: &str = "composio";
@@ -55,6 +55,7 @@ pub struct Composio {
     readiness: watch::Sender<Readiness>,
     editions: watch::Sender<u64>,
     missed: Missed,
+    fills: Fills,
     /// Somebody met something that the list has and Composio has not, or not any more.
     stale: Notify,
     last_fault: Mutex<Option<String>>,
@@ -83,6 +84,7 @@ impl Composio {
             readiness: watch::Sender::new(Readiness::Loading),
             editions: watch::Sender::new(0),
             missed: Missed::default(),
+            fills: Fills::default(),
             stale: Notify::new(),
             last_fault: Mutex::default(),
             configs: host::Configs::default(),

@@ -20,7 +20,8 @@ impl Runner for Composio {
             if let Some(account) = usable.fields.get(ACCOUNT) {
                 body["connected_account_id"] = json!(account);
             }
-            let ask = Ask::post(&["tools", "execute", slug], body).within(self.settings.limit).lane(&integration.key);
+            let ask =
+                Ask::post(&["tools", "execute", slug], body).within(self.settings.limit).lane(format!("{project}/{}", integration.key));
             match self.client.ask(ask).await {
                 Ok(reply) => read(reply),
                 Err(fault) => {

@@ -74,6 +74,30 @@ pub(crate) async fn list(_: Operator, State(app): State<App>) -> ApiResult<Json<
 #[utoipa::path(delete, path = "/admin/projects/{project_id}", operation_id = "delete_project", tag = "Admin", security(("operator" = [])),
     params(("project_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such project")))]
 pub(crate) async fn delete(_: Operator, State(app): State<App>, PathOf(id): PathOf<ProjectId>) -> ApiResult<StatusCode> {
+    let left = Left::of(&app, &[id]).await?;
     app.accounts.delete_project(id).await?;
+    left.remove(&app);
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// What projects have at providers, which stays there when they go.
+pub(super) struct Left {
+    accounts: Vec<(&'static str, String)>,
+    watching: Vec<triggers::Subscription>,
+}
+
+impl Left {
+    pub(super) async fn of(app: &App, projects: &[ProjectId]) -> ApiResult<Self> {
+        let mut left = Self { accounts: Vec::new(), watching: Vec::new() };
+        for project in projects {
+            left.accounts.extend(app.connections.elsewhere(*project).await?);
+            left.watching.extend(app.triggers.elsewhere(*project).await?);
+        }
+        Ok(left)
+    }
+
+    pub(super) fn remove(self, app: &App) {
+        app.triggers.forget_remote(self.watching);
+        app.connections.forget(self.accounts);
+    }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::projects::Left;
 use super::projects::ProjectBody;
 use crate::App;
 use crate::edge::{ApiError, ApiResult, Operator, Payload};
@@ -134,6 +135,10 @@ pub(crate) async fn delete(_: Operator, State(app): State<App>, Payload(body): P
         return Err(ApiError::unprocessable("Set `confirm` to `delete` to remove accounts and everything in their projects."));
     }
     let users: Vec<UserId> = body.accounts.into_values().map(|entry| UserId::from(entry.user.id)).collect();
+    let projects = app.accounts.list_projects().await?;
+    let theirs = projects.iter().filter(|project| project.user.is_some_and(|user| users.contains(&user))).map(|project| project.id);
+    let left = Left::of(&app, &theirs.collect::<Vec<_>>()).await?;
     app.accounts.delete_accounts(&users).await?;
+    left.remove(&app);
     Ok(StatusCode::NO_CONTENT)
 }

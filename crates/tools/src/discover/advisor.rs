@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use kernel::ProjectId;
-use tokio::sync::Semaphore;
 
 use crate::port::{FindError, Finder, Suggestion};
 use crate::{Parts, Tools};
@@ -17,8 +16,8 @@ const NAMED: Duration = Duration::from_secs(10);
 const UNNAMED: Duration = Duration::from_secs(3);
 /// How long a search goes on after whoever asked has gone on without it; the next who asks finds it answered.
 const LONGEST: Duration = Duration::from_secs(20);
-/// Searches of one provider at once.
-const AT_ONCE: usize = 16;
+/// Searches of one project at once.
+const AT_ONCE: usize = 4;
 const REMEMBERED: Duration = Duration::from_mins(5);
 const MOST: usize = 2_000;
 
@@ -50,12 +49,34 @@ impl Recent {
 pub(crate) struct Advisor {
     finder: Arc<dyn Finder>,
     recent: Mutex<Recent>,
-    places: Arc<Semaphore>,
+    under_way: Mutex<HashMap<ProjectId, usize>>,
+}
+
+/// A place among the searches of a project.
+struct Turn<'a>(&'a Advisor, ProjectId);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut under_way = self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = under_way.get_mut(&self.1) {
+            *count -= 1;
+        }
+        under_way.retain(|_, count| *count > 0);
+    }
 }
 
 impl Advisor {
     pub(crate) fn new(finder: Arc<dyn Finder>) -> Self {
-        Self { finder, recent: Mutex::default(), places: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { finder, recent: Mutex::default(), under_way: Mutex::default() }
+    }
+
+    fn turn(&self, project: ProjectId) -> Option<Turn<'_>> {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = under_way.entry(project).or_default();
+        (*count < AT_ONCE).then(|| {
+            *count += 1;
+            Turn(self, project)
+        })
     }
 
     /// What it suggests for each use case that it was asked about, now or lately, and why it could not be asked about the others.
@@ -84,8 +105,8 @@ impl Advisor {
 
     /// Asks and remembers, whether or not somebody still waits for it.
     async fn search(&self, project: ProjectId, use_cases: &[String]) -> Result<Vec<Arc<Suggestion>>, FindError> {
-        let Ok(_place) = self.places.clone().try_acquire_owned() else {
-            return Err(FindError("too many searches are under way".to_owned()));
+        let Some(_turn) = self.turn(project) else {
+            return Err(FindError("too many searches of this project are under way".to_owned()));
         };
         let cases: Vec<&str> = use_cases.iter().map(String::as_str).collect();
         let found = tokio::time::timeout(LONGEST, self.finder.find(project, &cases, LONGEST)).await.map_err(|_| late(LONGEST))??;

@@ -110,7 +110,12 @@ pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::
             if !yes {
                 anyhow::bail!("this deletes `{}` with its keys, connections and history; say --yes to do it", project.slug);
             }
+            let (accounts, watching) = (yard.connections.elsewhere(project.id).await?, yard.triggers.elsewhere(project.id).await?);
             yard.accounts.delete_project(project.id).await?;
+            yard.triggers.forget_remote(watching);
+            yard.connections.forget(accounts);
+            yard.triggers.drain().await;
+            yard.connections.drain().await;
             print::out(&format!("deleted project {}\n", project.slug));
         }
     }

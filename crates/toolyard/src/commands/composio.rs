@@ -53,8 +53,8 @@ async fn act(yard: &Yard, command: ComposioCommand) -> anyhow::Result<()> {
         ComposioCommand::Tidy => {
             let (found, watched) = yard.tidy_composio().await?;
             print::out(&format!(
-                "removed      {} accounts, {} triggers\nnot valid    {} connections, {} subscriptions\n",
-                found.removed, watched.removed, found.invalidated, watched.invalidated
+                "removed      {} accounts, {} triggers\nrestored     {} subscriptions\nnot valid    {} connections, {} subscriptions\n",
+                found.removed, watched.removed, watched.restored, found.invalidated, watched.invalidated
             ));
         }
     }

@@ -180,6 +180,22 @@ with_composio! {
         let status = test.yard.composio.as_ref().unwrap().sync().await.unwrap();
         assert_eq!(status.toolkits, toolkits + 3);
 
+        // Names that lead nowhere are asked for once.
+        test.composio.forget_requests();
+        for name in ["GITHUB_CREATE_AN_ISSUE", "ISSUES_CREATE", "NOPE", "a b", ".."] {
+            for _ in 0..3 {
+                let reply = test.get(&format!("{GITHUB}/actions/{}", name.replace(' ', "%20"))).await;
+                assert_eq!(reply.status.as_u16(), 404, "{name}: {}", reply.text);
+            }
+        }
+        assert!(test.asked().len() <= 8, "{:?}", test.asked());
+        for key in ["categories", "GITHUB", "nope", "%2e%2e"] {
+            for _ in 0..3 {
+                test.get(&format!("/tools/catalog/providers/composio/integrations/{key}")).await.expect(404);
+            }
+        }
+        assert!(test.asked().len() <= 12, "{:?}", test.asked());
+
         // One that is gone upstream is told as such, and the copy follows.
         test.connect("github", "main").await;
         test.composio.remove_tool("GITHUB_CREATE_AN_ISSUE");

@@ -122,6 +122,7 @@ with_composio! {
         let again = test.post(&refresh, json!({})).await.expect(200)["connection"].take();
         test.walk_through(text(&again["data"]["redirect_url"])).await.expect_page(200);
         until("the old account and its trigger are gone", async || test.composio.accounts().len() == 1).await;
+        until("the subscription moves", async || test.subscription(&subscription["id"]).await["trigger_id"] != subscription["trigger_id"]).await;
         let moved = test.subscription(&subscription["id"]).await;
         assert_ne!(moved["trigger_id"], subscription["trigger_id"]);
         assert_eq!(moved["flags"], json!({"is_active": true, "is_valid": true, "is_test": false}));
@@ -135,6 +136,13 @@ with_composio! {
         until("the trigger is gone", async || test.composio.triggers().is_empty()).await;
         let paused = test.subscription(&subscription["id"]).await;
         assert_eq!(paused["flags"]["is_active"], false);
+    }
+
+    async fn a_project_that_goes_leaves_nothing_at_composio(test: &Composed) {
+        test.watch().await;
+        let project = text(&test.composio.accounts()[0]["user_id"]).to_owned();
+        test.admin(http::Method::DELETE, &format!("/admin/projects/{project}"), None).await.expect(204);
+        until("accounts and triggers are gone", async || test.composio.accounts().is_empty() && test.composio.triggers().is_empty()).await;
     }
 
     async fn a_secret_that_changes_loses_no_event(test: &Composed) {
@@ -206,8 +214,10 @@ with_composio! {
         assert_eq!((tidied.removed, tidied.invalidated), (1, 0));
         test.ask_composio("DELETE", &format!("/trigger_instances/manage/{}", text(&subscription["trigger_id"])), json!({})).await;
         let (_, tidied) = test.yard.tidy_composio().await.unwrap();
-        assert_eq!((tidied.removed, tidied.invalidated), (0, 1));
-        assert_eq!(test.subscription(&subscription["id"]).await["flags"]["is_valid"], false);
+        assert_eq!((tidied.removed, tidied.restored, tidied.invalidated), (0, 1, 0));
+        let restored = test.subscription(&subscription["id"]).await;
+        assert_eq!(restored["flags"]["is_valid"], true);
+        assert_eq!(restored["trigger_id"], test.composio.triggers()[0]["id"]);
     }
 
     async fn a_test_shares_the_trigger_of_a_live_subscription(test: &Composed) {
