@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""How long `tools/call echo` takes: directly, through Toolyard, and through FastMCP's proxy where it is installed.
+"""How long `tools/call echo` takes: directly, through Toolyard, and through two peers where they are installed.
 
     cargo build --release && (cd tests/npm && npm ci)
-    pip install fastmcp
-    bench/mcp_echo.py [--calls 2000] [--toolyard target/release/toolyard] [--python PYTHON-WITH-FASTMCP]
+    python3 -m venv /tmp/fastmcp && /tmp/fastmcp/bin/pip install fastmcp
+    python3 -m venv /tmp/contextforge && /tmp/contextforge/bin/pip install mcp-contextforge-gateway
+    bench/mcp_echo.py [--calls 2000] [--toolyard target/release/toolyard] [--fastmcp VENV] [--contextforge VENV]
 
 The upstream server is `@modelcontextprotocol/server-everything` over HTTP. All ways are called in turn in one run, one call at a time.
 """
@@ -13,6 +14,7 @@ import http.client
 import json
 import os
 import pathlib
+import secrets
 import socket
 import statistics
 import subprocess
@@ -21,6 +23,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# The newest revision that the upstream server speaks, so that every way asks it for the same work: since this one it begins each answer with an
+# event of its own, which alone takes it a millisecond.
+REVISION = "2025-11-25"
 SERVER = ROOT / "tests/npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 PROXY = """
 import sys
@@ -29,14 +34,20 @@ create_proxy(sys.argv[1], name="proxy").run(transport="http", host="127.0.0.1", 
 """
 
 
+CONTEXTFORGE = {
+    "ENVIRONMENT": "development", "LOG_LEVEL": "ERROR", "CACHE_TYPE": "memory", "SSRF_ALLOW_LOCALHOST": "true", "RATE_LIMITING_ENABLED": "false",
+    "PLATFORM_ADMIN_EMAIL": "admin@example.com",
+}
+
+
 def free_port():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]
 
 
-def wait_for(port, process):
-    for _ in range(600):
+def wait_for(port, process, within=30):
+    for _ in range(within * 20):
         if process.poll() is not None:
             sys.exit(f"{process.args[0]} ended with {process.returncode}")
         try:
@@ -57,9 +68,9 @@ class Client:
         if key:
             self.headers["authorization"] = f"Bearer {key}"
         self.number = 0
-        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        params = {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
         _, headers = self.ask("initialize", params)
-        self.headers["mcp-protocol-version"] = "2025-06-18"
+        self.headers["mcp-protocol-version"] = REVISION
         if headers.get("mcp-session-id"):
             self.headers["mcp-session-id"] = headers["mcp-session-id"]
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -109,11 +120,38 @@ def toolyard(binary, upstream, folder, port, processes):
     return key
 
 
+def contextforge(venv, upstream, folder, port, processes, quiet):
+    """Starts the gateway, registers the upstream server, and makes a virtual server of its one tool; its path, and a token for it."""
+    made = {name: secrets.token_urlsafe(40) for name in ["JWT_SECRET_KEY", "AUTH_ENCRYPTION_SECRET", "PLATFORM_ADMIN_PASSWORD"]}
+    environment = {**os.environ, **CONTEXTFORGE, **made, "DATABASE_URL": f"sqlite:///{folder}/contextforge.db"}
+    gateway = [venv / "bin/mcpgateway", "--host", "127.0.0.1", "--port", str(port)]
+    processes.append(subprocess.Popen(gateway, cwd=folder, env=environment, **quiet))
+    wait_for(port, processes[-1], within=120)
+    token = [venv / "bin/python", "-m", "mcpgateway.utils.create_jwt_token", "-u", "admin@example.com", "-e", "600", "--admin"]
+    token = subprocess.run(token, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout.split()[-1]
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+
+    def ask(method, path, body=None):
+        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        connection.request(method, path, body and json.dumps(body), headers)
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status >= 300:
+            sys.exit(f"contextforge: {path}: {response.status} {answer[:500]!r}")
+        return json.loads(answer)
+
+    ask("POST", "/v1/gateways", {"name": "everything", "url": upstream, "transport": "STREAMABLEHTTP"})
+    echo = next(tool["id"] for tool in ask("GET", "/v1/tools") if tool["name"] == "everything-echo")
+    server = ask("POST", "/v1/servers", {"server": {"name": "bench", "associated_tools": [echo]}})
+    return f"/servers/{server['id']}/mcp/", token
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--calls", type=int, default=2000)
     arguments.add_argument("--toolyard", default=str(ROOT / "target/release/toolyard"))
-    arguments.add_argument("--python", default=sys.executable, help="a Python that has fastmcp")
+    arguments.add_argument("--fastmcp", type=pathlib.Path, help="a venv that has fastmcp")
+    arguments.add_argument("--contextforge", type=pathlib.Path, help="a venv that has mcp-contextforge-gateway")
     options = arguments.parse_args()
     processes = []
     try:
@@ -137,15 +175,21 @@ def measure(options, folder, processes):
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     processes.append(subprocess.Popen(["node", SERVER, "streamableHttp"], env={**os.environ, "PORT": str(port)}, **quiet))
     wait_for(port, processes[-1])
-    clients = [Client("direct", port, "echo")]
+    ways = [("direct", port, "echo")]
     port = free_port()
     key = toolyard(str(pathlib.Path(options.toolyard).resolve()), upstream, folder, port, processes)
-    clients.append(Client("toolyard", port, "tools__mcp__everything__echo__main", key=key))
-    if subprocess.run([options.python, "-c", "import fastmcp"], **quiet).returncode == 0:
+    ways.append(("toolyard", port, "tools__mcp__everything__echo__main", "/mcp", key))
+    if options.fastmcp:
         port = free_port()
-        processes.append(subprocess.Popen([options.python, "-c", PROXY, upstream, str(port)]))
+        processes.append(subprocess.Popen([options.fastmcp / "bin/python", "-c", PROXY, upstream, str(port)]))
         wait_for(port, processes[-1])
-        clients.append(Client("fastmcp proxy", port, "echo"))
+        ways.append(("fastmcp proxy", port, "echo"))
+    if options.contextforge:
+        port = free_port()
+        path, token = contextforge(options.contextforge, upstream, folder, port, processes, quiet)
+        ways.append(("contextforge", port, "everything-echo", path, token))
+    # Only now: a connection that waits for the others to start is closed by its server.
+    clients = [Client(*way) for way in ways]
     for round in range(options.calls + 100):
         for client in clients:
             client.echo()

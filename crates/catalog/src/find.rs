@@ -111,7 +111,7 @@ impl Item {
                 kind: Kind::Action,
                 name: action.name.clone(),
                 description: action.description.clone(),
-                parameters: action.input_schema.value()["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()).collect(),
+                parameters: action.parameters(),
                 use_cases: action.use_cases.clone(),
                 read_only: action.read_only,
                 destructive: action.destructive,
@@ -143,7 +143,7 @@ impl Shelf {
             items.extend(integration.actions.iter().map(|action| (integration.clone(), Item::Action(action.clone()))));
             items.extend(integration.events.iter().map(|event| (integration.clone(), Item::Event(event.clone()))));
         }
-        let index = Arc::new(Index::build(&documents(&items, number)));
+        let index = Arc::new(Index::build(documents(&items, number)));
         Self { items, index, embedding: Once::new() }
     }
 
@@ -152,7 +152,7 @@ impl Shelf {
         self.embedding.call_once(|| {
             let waiting = Arc::downgrade(&self.index);
             let done = move |vectors| _ = waiting.upgrade().map(|index| index.embed(vectors));
-            embedder.prepare(search::sentences(&documents(&self.items, number)), Box::new(done));
+            embedder.prepare(search::sentences(&documents(&self.items, number).collect::<Vec<_>>()), Box::new(done));
         });
     }
 
@@ -166,9 +166,9 @@ impl Shelf {
     }
 }
 
-fn documents(items: &[(Arc<Integration>, Item)], number: u64) -> Vec<Document> {
+fn documents(items: &[(Arc<Integration>, Item)], number: u64) -> impl Iterator<Item = Document> {
     let numbered = items.iter().enumerate();
-    numbered.map(|(position, (integration, item))| item.document(document_id(number, position), integration)).collect()
+    numbered.map(move |(position, (integration, item))| item.document(document_id(number, position), integration))
 }
 
 /// Where a shelf stands: the number of its source, which list it holds, and the shelf, once somebody has filled it.
@@ -219,6 +219,22 @@ impl Shelves {
         let slot = all.entry(key).or_default();
         slot.used = now;
         slot.shelf.clone()
+    }
+}
+
+/// How well the actions of integrations fit a sentence, in their order, and after them other things that can be called. Nothing in common
+/// is zero.
+pub fn relevance(sentence: &str, integrations: &[&Integration], others: &[Document]) -> Vec<Vec<f32>> {
+    let others = Index::build(others);
+    let mut indexes: Vec<&Index> = integrations.iter().map(|integration| integration.words()).collect();
+    indexes.push(&others);
+    search::relevance(&indexes, sentence)
+}
+
+impl Integration {
+    /// The words of its actions, made searchable when somebody first asks.
+    fn words(&self) -> &Index {
+        self.words.get_or_init(|| Index::build(self.actions.iter().map(|action| Item::Action(action.clone()).document(0, self))))
     }
 }
 

@@ -16,7 +16,7 @@ use kernel::ProjectId;
 
 pub use browse::{Page, PageQuery};
 pub use error::CatalogError;
-pub use find::{Asked, Examples, Found, Item, Learned, Meaning, Wanted};
+pub use find::{Asked, Examples, Found, Item, Learned, Meaning, Wanted, relevance};
 pub use model::{Action, Category, Draft, Event, Integration, Provider, RateLimit};
 
 /// Where a provider's integrations come from. What is listed is in memory; a source that mirrors something remote keeps its own copy fresh.

@@ -1,15 +1,18 @@
 //! The model: provider, integration, action, event.
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use kernel::json::Document;
 use kernel::schema::{Schema, SchemaError, Violation};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::auth::AuthScheme;
+use crate::search::Index;
 
 /// Who brings integrations: `native` and its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,7 @@ pub struct Integration {
     pub actions: Vec<Arc<Action>>,
     pub events: Vec<Arc<Event>>,
     index: HashMap<String, usize>,
+    pub(crate) words: OnceLock<Index>,
     /// What its provider runs it with; nobody else can read it.
     service: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -86,6 +90,7 @@ impl Integration {
             actions: draft.actions.into_iter().map(Arc::new).collect(),
             events: draft.events.into_iter().map(Arc::new).collect(),
             index,
+            words: OnceLock::new(),
             service: None,
         }
     }
@@ -103,7 +108,12 @@ impl Integration {
     }
 
     pub fn action(&self, key: &str) -> Option<&Arc<Action>> {
-        self.index.get(key).map(|position| &self.actions[*position])
+        self.position(key).map(|position| &self.actions[position])
+    }
+
+    /// The place of an action among all.
+    pub fn position(&self, key: &str) -> Option<usize> {
+        self.index.get(key).copied()
     }
 
     pub fn event(&self, key: &str) -> Option<&Arc<Event>> {
@@ -191,6 +201,12 @@ impl Action {
         if self.categories.is_empty() { &integration.categories } else { &self.categories }
     }
 
+    /// The names of its parameters.
+    pub(crate) fn parameters(&self) -> Vec<String> {
+        let named = self.input_schema.read::<Parameters>();
+        named.into_iter().flat_map(|named| named.properties.into_keys()).collect()
+    }
+
     /// Checks arguments against the input schema, which is compiled at the first call.
     pub fn check(&self, arguments: &Value) -> Result<(), Vec<Violation>> {
         match self.checker.get_or_init(|| Schema::compile(&self.input_schema.value())) {
@@ -198,6 +214,13 @@ impl Action {
             Err(error) => Err(vec![Violation { path: String::new(), message: format!("the action's own schema is broken: {error}") }]),
         }
     }
+}
+
+/// As much of a schema as names parameters.
+#[derive(Deserialize)]
+struct Parameters {
+    #[expect(clippy::zero_sized_map_values, reason = "the values are skipped, not kept")]
+    properties: BTreeMap<String, IgnoredAny>,
 }
 
 /// Something that can be watched.

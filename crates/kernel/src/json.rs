@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 /// A JSON document kept as text: much smaller than the value, which is made when somebody looks at it.
@@ -11,6 +12,11 @@ pub struct Document(Box<str>);
 impl Document {
     pub fn value(&self) -> Value {
         serde_json::from_str(&self.0).unwrap_or(Value::Null)
+    }
+
+    /// What `T` names of the document, without a value of the rest; nothing where it has another shape.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
+        serde_json::from_str(&self.0).ok()
     }
 }
 

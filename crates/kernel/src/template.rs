@@ -7,6 +7,7 @@ mod bounded;
 mod source;
 
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -57,7 +58,7 @@ impl Engine {
         Self { env, is_trusted: true }
     }
 
-    /// Compiles every expression of `document`.
+    /// Reads `document` and checks every expression of it.
     pub fn compile(&'static self, document: &Value) -> Result<Template, TemplateError> {
         Ok(Template { root: self.node(document, &mut String::new(), 0)?, engine: self })
     }
@@ -107,11 +108,40 @@ impl Engine {
         }
     }
 
-    fn expression(&'static self, source: &str) -> Result<Box<Expression<'static, 'static>>, String> {
+    fn expression(&'static self, source: &str) -> Result<Checked, String> {
         if !self.is_trusted {
             bounded::check(source)?;
         }
-        self.env.compile_expression_owned(source.to_owned()).map(Box::new).map_err(|error| error.to_string())
+        compile(&self.env, source)?;
+        Ok(Checked { env: &self.env, source: source.into(), compiled: OnceLock::new() })
+    }
+}
+
+fn compile(env: &'static Environment<'static>, source: &str) -> Result<Expression<'static, 'static>, String> {
+    env.compile_expression_owned(source.to_owned()).map_err(|error| error.to_string())
+}
+
+/// An expression that can be compiled, and is when it is first used: compiled it takes kilobytes, and most are never used.
+#[derive(Debug)]
+struct Checked {
+    env: &'static Environment<'static>,
+    source: Box<str>,
+    compiled: OnceLock<Box<Expression<'static, 'static>>>,
+}
+
+impl Checked {
+    fn eval(&self, context: Jinja) -> Result<Jinja, String> {
+        let compiled = if let Some(compiled) = self.compiled.get() {
+            compiled
+        } else {
+            let compiled = Box::new(compile(self.env, &self.source)?);
+            self.compiled.get_or_init(|| compiled)
+        };
+        compiled.eval(context).map_err(|error| error.to_string())
+    }
+
+    fn variables(&self) -> impl Iterator<Item = String> {
+        compile(self.env, &self.source).into_iter().flat_map(|compiled| compiled.undeclared_variables(false))
     }
 }
 
@@ -132,7 +162,7 @@ pub fn text_filter(value: &Jinja, apply: impl FnOnce(&str) -> String) -> Result<
     }
 }
 
-/// A compiled document, ready to be filled in many times.
+/// A checked document, ready to be filled in many times.
 #[derive(Debug)]
 pub struct Template {
     root: Node,
@@ -142,7 +172,7 @@ pub struct Template {
 #[derive(Debug)]
 enum Node {
     Literal(Value),
-    Expression(Box<Expression<'static, 'static>>),
+    Expression(Checked),
     Text(Vec<Part>),
     Array(Vec<Node>),
     Object(Vec<(String, Node)>),
@@ -152,7 +182,7 @@ enum Node {
 #[derive(Debug)]
 enum Part {
     Literal(String),
-    Expression(Box<Expression<'static, 'static>>),
+    Expression(Checked),
 }
 
 impl Template {
@@ -216,8 +246,8 @@ impl Filling {
         Ok(value)
     }
 
-    fn value(&mut self, expression: &Expression<'_, '_>) -> Result<Option<Value>, String> {
-        let value = self.eval(expression)?;
+    fn value(&mut self, expression: &Checked) -> Result<Option<Value>, String> {
+        let value = expression.eval(self.context.clone())?;
         if value.is_undefined() {
             return Ok(None);
         }
@@ -235,16 +265,12 @@ impl Filling {
         for part in parts {
             let written = match part {
                 Part::Literal(text) => out.write_str(text),
-                Part::Expression(expression) => write!(out, "{}", self.eval(expression)?),
+                Part::Expression(expression) => write!(out, "{}", expression.eval(self.context.clone())?),
             };
             written.map_err(|_| TOO_LARGE)?;
         }
         self.left = self.left.map(|_| out.left());
         Ok(out.into_text())
-    }
-
-    fn eval(&self, expression: &Expression<'_, '_>) -> Result<Jinja, String> {
-        expression.eval(self.context.clone()).map_err(|error| error.to_string())
     }
 }
 
@@ -252,11 +278,11 @@ impl Node {
     fn variables(&self, names: &mut Vec<String>) {
         match self {
             Self::Literal(_) => {}
-            Self::Expression(expression) => names.extend(expression.undeclared_variables(false)),
+            Self::Expression(expression) => names.extend(expression.variables()),
             Self::Text(parts) => {
                 for part in parts {
                     if let Part::Expression(expression) = part {
-                        names.extend(expression.undeclared_variables(false));
+                        names.extend(expression.variables());
                     }
                 }
             }

@@ -31,7 +31,7 @@ use accounts::Accounts;
 use kernel::key::KeyHash;
 use store::Db;
 
-pub use routes::{Service, openapi, service};
+pub use routes::{Service, openapi, routes, service};
 
 /// What every handler may use.
 #[derive(Clone, Debug)]

@@ -206,9 +206,13 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 /// Rewrites the path, then routes.
 pub type Service = MapRequest<Router, fn(Request) -> Request>;
 
+/// The routes, still without what they work on.
+pub fn routes() -> Router<App> {
+    table().split_for_parts().0
+}
+
 /// The whole edge as one service.
-pub fn service(app: App) -> Service {
-    let (mut router, _) = table().split_for_parts();
+pub fn service(mut router: Router<App>, app: App) -> Service {
     if app.options.mcp_conformance {
         router = router.route(mcp::conformance::PATH, mcp::conformance::route(&app));
     }

@@ -59,14 +59,14 @@ impl SqliteFile {
         self.ready(held, false).await
     }
 
-    /// A reader that is free, or the next one in turn.
+    /// The first reader that is free, whose statements and pages are at hand, or the next one in turn.
     pub(crate) async fn reader(&self) -> Result<Held, StoreError> {
         let readers = &self.0.readers;
-        let start = self.0.turn.fetch_add(1, Ordering::Relaxed);
-        let free = (0..readers.len()).find_map(|offset| readers[(start + offset) % readers.len()].clone().try_lock_owned().ok());
-        let held = match free {
-            Some(held) => held,
-            None => readers[start % readers.len()].clone().lock_owned().await,
+        let held = if let Some(held) = readers.iter().find_map(|reader| reader.clone().try_lock_owned().ok()) {
+            held
+        } else {
+            let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
+            readers[turn % readers.len()].clone().lock_owned().await
         };
         self.ready(held, true).await
     }

@@ -8,12 +8,15 @@ use futures_util::future::BoxFuture;
 use kernel::{CallId, ConnectionId, KeyId, ProjectId, Timestamp, UserId};
 use store::{Arg, Db, PageSize, Row, StoreError, args};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 
 use crate::{CallError, Tools};
 
 const QUEUE: usize = 4096;
 const BATCH: usize = 256;
 const MAX_MESSAGE: usize = 500;
+/// How long a row waits for others to share its commit. A commit at once would compete with the answer on its way out.
+const LINGER: Duration = Duration::from_millis(5);
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +168,7 @@ async fn write(db: Db, mut receiver: mpsc::Receiver<Entry>) {
     let mut entries = Vec::with_capacity(BATCH);
     let (mut batch, mut barriers) = (Vec::with_capacity(BATCH), Vec::new());
     while receiver.recv_many(&mut entries, BATCH).await > 0 {
+        linger(&mut receiver, &mut entries).await;
         for entry in entries.drain(..) {
             match entry {
                 Entry::Record(record) => batch.push(record),
@@ -182,6 +186,18 @@ async fn write(db: Db, mut receiver: mpsc::Receiver<Entry>) {
         batch.clear();
         for done in barriers.drain(..) {
             let _ = done.send(());
+        }
+    }
+}
+
+/// Gathers more for a moment, unless somebody waits for what is there.
+async fn linger(receiver: &mut mpsc::Receiver<Entry>, entries: &mut Vec<Entry>) {
+    let until = Instant::now() + LINGER;
+    while entries.len() < BATCH && !entries.iter().any(|entry| matches!(entry, Entry::Barrier(_))) {
+        let room = BATCH - entries.len();
+        match timeout_at(until, receiver.recv_many(entries, room)).await {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return,
         }
     }
 }

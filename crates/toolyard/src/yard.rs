@@ -8,6 +8,7 @@ use std::time::Duration;
 use accounts::Accounts;
 use agents::Agents;
 use anyhow::Context;
+use axum::Router;
 use catalog::{Catalog, Source, Unconfigured};
 use connections::{Connections, Connector, Host};
 use egress::Egress;
@@ -75,7 +76,9 @@ impl Yard {
         let operator_key = operator_key(&config)?;
         let accounts = Accounts::new(db.clone(), clock.clone());
         let egress = egress(&config)?;
-        let native = Arc::new(Native::new(manifests(&config)?, egress.clone())?);
+        let added = config.integrations_dir.as_ref().map(|dir| native::read_dir(dir)).transpose();
+        let added = added.context("cannot read the integrations directory")?.unwrap_or_default();
+        let native = Arc::new(Native::new(native::each_built_in().chain(added.into_iter().map(Ok)), egress.clone())?);
         let openapi = Arc::new(OpenApi::new(egress.clone()));
         let (changes, changed) = tokio::sync::mpsc::unbounded_channel();
         let mcp = Arc::new(Mcp::new(egress.clone(), mcp_settings(&config), changes));
@@ -258,15 +261,6 @@ fn mcp_settings(config: &Config) -> mcp::Settings {
     mcp::Settings { commands, limit: time_to_answer(config), idle: MCP_IDLE }
 }
 
-/// The built-in manifests and the operator's.
-pub fn manifests(config: &Config) -> anyhow::Result<Vec<native::manifest::Manifest>> {
-    let mut manifests = native::built_in()?;
-    if let Some(dir) = &config.integrations_dir {
-        manifests.extend(native::read_dir(dir).context("cannot read the integrations directory")?);
-    }
-    Ok(manifests)
-}
-
 fn operator_key(config: &Config) -> anyhow::Result<PlainKey> {
     if let Some(key) = &config.admin_key {
         return Ok(PlainKey::from(key.clone()));
@@ -276,9 +270,14 @@ fn operator_key(config: &Config) -> anyhow::Result<PlainKey> {
 }
 
 /// Serves until `stop` is ready, then finishes what is in flight.
-pub async fn serve(listener: TcpListener, app: App, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    routes: Router<App>,
+    app: App,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<()> {
     let mcp = app.mcp.clone();
-    let service = axum::ServiceExt::<axum::extract::Request>::into_make_service(server::service(app));
+    let service = axum::ServiceExt::<axum::extract::Request>::into_make_service(server::service(routes, app));
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let graceful = axum::serve(listener, service).with_graceful_shutdown(async move {
         stop.await;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use kernel::CallRef;
 
-use super::relevance::{Candidate, relevance};
+use super::relevance::relevance;
 use super::tool::{LeftOut, Tool};
 use crate::Reason;
 
@@ -49,11 +49,11 @@ fn rank<'a>(tools: &'a [Tool], prompt: Option<&str>) -> Vec<Picked<'a>> {
         return tools.iter().map(|tool| Picked { tool, score: None, is_named: false }).collect();
     };
     let said = Said::new(prompt);
-    let candidates: Vec<Candidate<'_>> = tools.iter().map(candidate).collect();
-    let scores = relevance(prompt, &candidates);
+    let scores = relevance(prompt, tools);
     let mut ranked: Vec<(f64, Picked<'_>)> = tools
         .iter()
         .zip(scores)
+        .map(|(tool, score)| (tool, f64::from(score)))
         .map(|(tool, score)| (score * tilt(tool.priority), Picked { tool, score: Some(score), is_named: said.names(tool) }))
         .collect();
     ranked.sort_by(|(left, a), (right, b)| Reverse(a.is_named).cmp(&Reverse(b.is_named)).then(right.total_cmp(left)));
@@ -65,22 +65,12 @@ fn tilt(priority: i64) -> f64 {
     1.0 + 0.5 * (priority as f64 / TILT).clamp(-1.0, 1.0)
 }
 
-fn candidate(tool: &Tool) -> Candidate<'_> {
-    match tool.action() {
-        Some((integration, action)) => Candidate {
-            names: [&action.key, &action.name],
-            app: [&integration.key, &integration.name],
-            use_cases: &action.use_cases,
-            description: &action.description,
-        },
-        None => Candidate { names: [&tool.name, tool.title()], description: tool.description(), ..Candidate::default() },
-    }
-}
-
 /// The words of a prompt that could be names of tools.
 struct Said {
     words: HashSet<String>,
     folded: HashSet<String>,
+    /// Whether one of them is made of several, as most names are.
+    has_compound: bool,
 }
 
 impl Said {
@@ -88,22 +78,34 @@ impl Said {
         let words = prompt.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
         let words: HashSet<String> = words.map(|word| word.trim_matches(['.', '-']).to_owned()).filter(|word| !word.is_empty()).collect();
         let folded = words.iter().map(|word| word.to_lowercase()).collect();
-        Self { words, folded }
+        let has_compound = words.iter().any(|word| word.contains(['_', '.']));
+        Self { words, folded, has_compound }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.folded.contains(&name.to_lowercase())
     }
 
     /// Case does not matter, but for a key of a single word: `search` in a sentence is hardly the name of `SEARCH`.
     fn names(&self, tool: &Tool) -> bool {
-        let folded = |name: &str| self.folded.contains(&name.to_lowercase());
-        if folded(&tool.name) || folded(&tool.call_ref.to_string()) {
+        let is_key = || tool.action().is_some_and(|(_, action)| !action.key.contains('_') && self.words.contains(&action.key));
+        self.has(&tool.name) || is_key() || (self.has_compound && self.names_in_parts(tool))
+    }
+
+    /// Whether a word that is made of several names the tool.
+    fn names_in_parts(&self, tool: &Tool) -> bool {
+        if self.has(&tool.call_ref.to_string()) {
             return true;
         }
         if let CallRef::Reserved { op } = &tool.call_ref {
-            return op.contains('_') && folded(op);
+            return op.contains('_') && self.has(op);
         }
         let Some((integration, action)) = tool.action() else { return false };
         let (app, key) = (&integration.key, &action.key);
-        let is_key = if key.contains('_') { folded(key) } else { self.words.contains(key.as_str()) };
-        is_key || folded(&format!("{app}.{key}")) || folded(&format!("{app}_{key}")) || folded(&format!("{}_{key}", app.replace('-', "_")))
+        (key.contains('_') && self.has(key))
+            || self.has(&format!("{app}.{key}"))
+            || self.has(&format!("{app}_{key}"))
+            || self.has(&format!("{}_{key}", app.replace('-', "_")))
     }
 }
 
@@ -119,26 +121,28 @@ mod tests {
     use super::*;
     use crate::AppName;
 
+    fn tool(integration: &Arc<Integration>, key: &str, priority: i64) -> Tool {
+        Tool {
+            call_ref: format!("tools.native.{}.{key}.main", integration.key).parse().unwrap(),
+            name: String::new(),
+            app: Some(AppName::of(&integration.key)),
+            connection: Some("main".to_owned()),
+            read_only: None,
+            destructive: None,
+            permission: Permission::Allow,
+            priority,
+            shape: Shape::Action(integration.clone(), integration.action(key).unwrap().clone()),
+            wished: None,
+        }
+    }
+
     fn tools(priorities: &[(&str, i64)], keys: &[&str]) -> Vec<Tool> {
         let mut tools = Vec::new();
         for (app, priority) in priorities {
-            let integration = Arc::new(Integration::new("native", Draft { key: (*app).to_owned(), ..Draft::default() }));
-            for key in keys {
-                let action = Arc::new(Action::new((*key).to_owned(), (*key).to_owned(), String::new(), &json!({})));
-                let call_ref = format!("tools.native.{app}.{key}.main").parse().unwrap();
-                tools.push(Tool {
-                    call_ref,
-                    name: String::new(),
-                    app: Some(AppName::of(app)),
-                    connection: Some("main".to_owned()),
-                    read_only: None,
-                    destructive: None,
-                    permission: Permission::Allow,
-                    priority: *priority,
-                    shape: Shape::Action(integration.clone(), action),
-                    wished: None,
-                });
-            }
+            let actions = keys.iter().map(|key| Action::new((*key).to_owned(), (*key).to_owned(), String::new(), &json!({})));
+            let draft = Draft { key: (*app).to_owned(), actions: actions.collect(), ..Draft::default() };
+            let integration = Arc::new(Integration::new("native", draft));
+            tools.extend(keys.iter().map(|key| tool(&integration, key, *priority)));
         }
         give_names(&mut tools);
         tools
@@ -181,5 +185,47 @@ mod tests {
         assert_eq!((selection.picked.len(), selection.cut.len()), (1, 2));
         assert_eq!(selection.cut[0].reason, Reason::OverLimit { rank: 2, total: 3, limit: 1 });
         assert_eq!(select(&tools, None, None).picked.len(), 3);
+    }
+
+    fn best(prompt: &str) -> &'static str {
+        let offered = [
+            ("CREATE_AN_ISSUE", "github", "Opens an issue in a repository."),
+            ("LIST_REPOSITORIES", "github", "Lists the repositories of an account."),
+            ("SEND_MESSAGE", "slack", "Sends a message to a channel."),
+            ("CREATE_EVENT", "google-calendar", "Adds an event to a calendar."),
+        ];
+        let mut tools: Vec<Tool> = Vec::new();
+        for (key, app, description) in offered {
+            let action = Action::new(key.to_owned(), key.to_owned(), description.to_owned(), &json!({}));
+            let draft = Draft { key: app.to_owned(), name: app.to_owned(), actions: vec![action], ..Draft::default() };
+            tools.push(tool(&Arc::new(Integration::new("native", draft)), key, 0));
+        }
+        let picked = select(&tools, Some(prompt), None).picked;
+        assert!(picked[0].score > Some(0.0), "{prompt}");
+        offered.iter().find(|(key, ..)| picked[0].tool.call_ref.to_string().contains(key)).unwrap().0
+    }
+
+    #[test]
+    fn the_words_of_a_prompt_lead_to_the_tool() {
+        for (prompt, tool) in [
+            ("please open a new issue in the github repo", "CREATE_AN_ISSUE"),
+            ("which repository do I have?", "LIST_REPOSITORIES"),
+            ("tell the slack channel that we are done", "SEND_MESSAGE"),
+            ("put it on my calendars", "CREATE_EVENT"),
+        ] {
+            assert_eq!(best(prompt), tool, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_common_is_zero() {
+        let mut tools = tools(&[("github", 0)], &["CREATE_AN_ISSUE"]);
+        let shape = Shape::Described { title: "say".to_owned(), description: "Greets a visitor.".to_owned(), input_schema: json!({}) };
+        tools.push(Tool { call_ref: "workflow.variant.say".parse().unwrap(), app: None, shape, ..tools[0].clone() });
+        for prompt in ["", "the of and", "weather tomorrow", "👋 …"] {
+            assert!(select(&tools, Some(prompt), None).picked.iter().all(|picked| picked.score == Some(0.0)), "{prompt}");
+        }
+        let greeting = select(&tools, Some("greet the visitor"), Some(1)).picked;
+        assert_eq!((greeting.len(), greeting[0].tool.title()), (1, "say"), "what is no action is found too");
     }
 }

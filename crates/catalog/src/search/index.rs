@@ -1,5 +1,6 @@
 //! The inverted index: which documents hold a word, and in which fields.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -76,10 +77,10 @@ pub struct Index {
 
 impl Index {
     /// Builds the index. Documents keep their order; `sentences` gives the texts to embed in the same order.
-    pub fn build(documents: &[Document]) -> Self {
+    pub fn build<D: Borrow<Document>>(documents: impl IntoIterator<Item = D>) -> Self {
         let mut builder = Builder::default();
         for document in documents {
-            builder.add(document);
+            builder.add(document.borrow());
         }
         builder.finish()
     }

@@ -25,5 +25,5 @@ pub use dense::{Embedder, Row, Vectors};
 pub use document::{Document, Integration, Kind};
 pub use index::{Index, sentences};
 pub use query::sentences_of;
-pub use rank::{Answer, Hit, Options, Reasons, search};
+pub use rank::{Answer, Hit, Options, Reasons, relevance, search};
 pub use weights::Weights;

@@ -6,7 +6,7 @@ use super::{
     document::Kind,
     index::{Entry, Index},
     query::Query,
-    score::Collection,
+    score::{Collection, Weighed},
     verbs::{self, Intents},
     view::{CLEARLY, View},
     weights::Weights,
@@ -82,10 +82,8 @@ pub fn search(indexes: &[&Index], use_case: &str, limit: usize, options: &Option
     let collection = Collection::new(indexes);
     let view = View::new(indexes, &mut query, &collection);
     let mut found: Vec<(f32, usize, u32)> = Vec::new();
-    let shards: Vec<Shard<'_>> = indexes.iter().map(|index| Shard::new(index, &query, &collection, weights, options)).collect();
-    let most = shards.iter().flat_map(|s| &s.words).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
-    let nearest = shards.iter().flat_map(|s| &s.meaning).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
-    let scale = Scale { view: &view, weights, most, nearest };
+    let shards = Shard::all(indexes, &query, &collection, weights, options);
+    let scale = Scale::new(&shards, &view, weights);
     for (at, shard) in shards.iter().enumerate() {
         let wanted = shard.index.entries.iter().zip(0_u32..).filter(|(e, _)| options.kind.is_none_or(|k| k == e.kind));
         let scored = wanted.filter_map(|(entry, i)| {
@@ -105,6 +103,22 @@ pub fn search(indexes: &[&Index], use_case: &str, limit: usize, options: &Option
         found.clear();
     }
     Answer { hits: found, event: view.event, names_app: view.any_named >= CLEARLY }
+}
+
+/// How well each document of each index fits a use case, in their order, by its words alone: nothing in common is zero. What is listed is
+/// there to be called, so no app and no kind is more likely than another.
+pub fn relevance(indexes: &[&Index], use_case: &str) -> Vec<Vec<f32>> {
+    let mut query = Query::new(use_case);
+    let weights = Weights { prior: 0.0, event: 0.0, ..Weights::lexical() };
+    let collection = Collection::new(indexes);
+    let view = View::new(indexes, &mut query, &collection);
+    let shards = Shard::all(indexes, &query, &collection, &weights, &Options::default());
+    let scale = Scale::new(&shards, &view, &weights);
+    let scores = |(shard, named): (&Shard<'_>, &Vec<(u32, f32)>)| {
+        let entries = shard.index.entries.iter().enumerate();
+        entries.map(|(i, entry)| shard.reasons(i, entry, named, &scale).map_or(0.0, |reasons| reasons.sum().max(0.0))).collect()
+    };
+    shards.iter().zip(&view.named).map(scores).collect()
 }
 
 /// Keeps the best `limit` of (score, index, entry) in order; equal scores keep the order of the documents.
@@ -138,9 +152,22 @@ struct Scale<'a> {
     nearest: f32,
 }
 
+impl<'a> Scale<'a> {
+    fn new(shards: &[Shard<'_>], view: &'a View, weights: &'a Weights) -> Self {
+        let most = shards.iter().flat_map(|s| &s.words).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
+        let nearest = shards.iter().flat_map(|s| &s.meaning).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
+        Self { view, weights, most, nearest }
+    }
+}
+
 impl<'a> Shard<'a> {
-    fn new(index: &'a Index, query: &Query, collection: &Collection<'_>, weights: &Weights, options: &Options<'_>) -> Self {
-        let evidence = collection.evidence(index, query, weights);
+    fn all(indexes: &[&'a Index], query: &Query, collection: &Collection<'_>, weights: &Weights, options: &Options<'_>) -> Vec<Self> {
+        let terms = collection.weigh(query, weights);
+        indexes.iter().map(|index| Self::new(index, &terms, collection, weights, options)).collect()
+    }
+
+    fn new(index: &'a Index, terms: &[Weighed<'_>], collection: &Collection<'_>, weights: &Weights, options: &Options<'_>) -> Self {
+        let evidence = collection.evidence(index, terms, weights);
         let mut meaning = index.vectors().map_or_else(Vec::new, |rows| nearest(rows, options.vectors));
         if meaning.len() > index.len() {
             for (row, example) in index.examples.iter().enumerate() {
@@ -333,6 +360,6 @@ mod tests {
             assert!(search(&[&index], text, 5, &Options::default()).hits.is_empty(), "{text:.40}");
         }
         assert!(search(&[], "send a message", 5, &Options::default()).hits.is_empty());
-        assert!(search(&[&Index::build(&[])], "send a message", 5, &Options::default()).hits.is_empty());
+        assert!(search(&[&Index::default()], "send a message", 5, &Options::default()).hits.is_empty());
     }
 }

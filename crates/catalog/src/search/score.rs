@@ -15,6 +15,21 @@ pub(super) struct Collection<'a> {
     averages: [f32; FIELDS],
 }
 
+/// A stem that counts for a term, how much, and how telling it is.
+#[derive(Debug)]
+struct Variant<'q> {
+    stem: &'q str,
+    weight: f32,
+    rarity: f32,
+}
+
+/// A term with every stem that counts for it, the term itself first.
+#[derive(Debug)]
+pub(super) struct Weighed<'q> {
+    term: &'q Term,
+    variants: Vec<Variant<'q>>,
+}
+
 /// The lexical evidence for the documents of one index.
 #[derive(Debug)]
 pub(super) struct Evidence {
@@ -49,15 +64,24 @@ impl<'a> Collection<'a> {
         rarity(self.documents, self.frequency(stem) as usize)
     }
 
-    pub(super) fn evidence(&self, index: &Index, query: &Query, weights: &Weights) -> Evidence {
+    /// The terms of a use case, weighed once for all indexes.
+    pub(super) fn weigh<'q>(&self, query: &'q Query, weights: &Weights) -> Vec<Weighed<'q>> {
+        let weigh = |term: &'q Term| {
+            let variants = variants(term, weights).map(|(stem, weight)| Variant { stem, weight, rarity: self.rarity(stem) });
+            Weighed { term, variants: variants.collect() }
+        };
+        query.terms.iter().map(weigh).collect()
+    }
+
+    pub(super) fn evidence(&self, index: &Index, terms: &[Weighed<'_>], weights: &Weights) -> Evidence {
         let size = index.len();
         let mut evidence = Evidence { words: vec![0.0; size], name: vec![0.0; size], example: Vec::new(), sure_example: Vec::new() };
         let mut best = Best::new(size);
         let mut best_name = Best::new(size);
-        for term in &query.terms {
-            for (stem, weight) in variants(term, weights) {
+        for Weighed { term, variants } in terms {
+            for &Variant { stem, weight, rarity } in variants {
                 let Some(found) = index.term(stem) else { continue };
-                let value = self.rarity(stem) * weight * term.count.sqrt();
+                let value = rarity * weight * term.count.sqrt();
                 for posting in index.postings(found) {
                     let document = posting.document as usize;
                     let entry = &index.entries[document];
@@ -71,7 +95,7 @@ impl<'a> Collection<'a> {
             best_name.next();
         }
         if !index.examples.is_empty() {
-            (evidence.example, evidence.sure_example) = self.examples(index, query, weights);
+            (evidence.example, evidence.sure_example) = examples(index, terms, weights);
         }
         evidence
     }
@@ -87,41 +111,41 @@ impl<'a> Collection<'a> {
         }
         sum / (weights.k1 + sum)
     }
+}
 
-    /// Per document the likeness of its best example: the share of the use case it explains times the share of it that is used.
-    /// The name of an app counts on neither side: the document either belongs to it or not.
-    fn examples(&self, index: &Index, query: &Query, weights: &Weights) -> (Vec<f32>, Vec<f32>) {
-        let mut explained = vec![0.0; index.examples.len()];
-        let mut best = Best::new(index.examples.len());
-        let mut words = vec![0_u8; index.examples.len()];
-        let (mut all, mut count) = (0.0, 0_u8);
-        for term in query.terms.iter().filter(|term| !term.names_app) {
-            count = count.saturating_add(1);
-            let value = self.rarity(&term.stem);
-            all += value;
-            for (stem, weight) in variants(term, weights) {
-                let weight = if weight < 1.0 { weight * weights.example_variant } else { weight };
-                for &example in index.term(stem).map_or(&[][..], |t| index.example_postings(t)) {
-                    best.raise(example as usize, value * weight, &mut explained);
-                }
-            }
-            best.touched.iter().for_each(|&example| words[example] = words[example].saturating_add(1));
-            best.next();
-        }
-        let mut likeness = vec![0.0_f32; index.len()];
-        let mut sure = likeness.clone();
-        for ((example, explained), words) in index.examples.iter().zip(explained).zip(words) {
-            if explained > 0.0 {
-                let value = (explained / all).min(1.0) * (explained / example.weight).min(1.0);
-                let best = &mut likeness[example.entry as usize];
-                *best = best.max(value.sqrt());
-                if words >= count.min(2) {
-                    sure[example.entry as usize] = sure[example.entry as usize].max(value.sqrt());
-                }
+/// Per document the likeness of its best example: the share of the use case it explains times the share of it that is used.
+/// The name of an app counts on neither side: the document either belongs to it or not.
+fn examples(index: &Index, terms: &[Weighed<'_>], weights: &Weights) -> (Vec<f32>, Vec<f32>) {
+    let mut explained = vec![0.0; index.examples.len()];
+    let mut best = Best::new(index.examples.len());
+    let mut words = vec![0_u8; index.examples.len()];
+    let (mut all, mut count) = (0.0, 0_u8);
+    for Weighed { variants, .. } in terms.iter().filter(|weighed| !weighed.term.names_app) {
+        count = count.saturating_add(1);
+        let value = variants.first().map_or(0.0, |own| own.rarity);
+        all += value;
+        for &Variant { stem, weight, .. } in variants {
+            let weight = if weight < 1.0 { weight * weights.example_variant } else { weight };
+            for &example in index.term(stem).map_or(&[][..], |t| index.example_postings(t)) {
+                best.raise(example as usize, value * weight, &mut explained);
             }
         }
-        (likeness, sure)
+        best.touched.iter().for_each(|&example| words[example] = words[example].saturating_add(1));
+        best.next();
     }
+    let mut likeness = vec![0.0_f32; index.len()];
+    let mut sure = likeness.clone();
+    for ((example, explained), words) in index.examples.iter().zip(explained).zip(words) {
+        if explained > 0.0 {
+            let value = (explained / all).min(1.0) * (explained / example.weight).min(1.0);
+            let best = &mut likeness[example.entry as usize];
+            *best = best.max(value.sqrt());
+            if words >= count.min(2) {
+                sure[example.entry as usize] = sure[example.entry as usize].max(value.sqrt());
+            }
+        }
+    }
+    (likeness, sure)
 }
 
 /// The stems that count for a term, each with its weight, the term itself first.

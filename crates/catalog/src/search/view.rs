@@ -1,5 +1,9 @@
 //! What a use case asks for: which app, which operation, an event or an action.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use super::{
     events::is_event,
     index::Index,
@@ -30,7 +34,12 @@ impl View {
     #[expect(clippy::cast_precision_loss, reason = "a count of words")]
     pub(super) fn new(indexes: &[&Index], query: &mut Query, collection: &Collection<'_>) -> Self {
         let words: Vec<&str> = query.words.iter().map(String::as_str).collect();
-        let frequency = |word: &str| collection.frequency(&stem(word));
+        // Every index asks about the same words.
+        let counted = RefCell::new(HashMap::new());
+        let frequency = |word: &str| match counted.borrow_mut().entry(word.to_owned()) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(collection.frequency(&stem(word))),
+        };
         let mut in_name = vec![false; words.len()];
         let mut named = Vec::with_capacity(indexes.len());
         let mut any_named = 0.0_f32;

@@ -111,9 +111,9 @@ impl Http {
             request.headers.insert(METHOD, HeaderValue::from_str(asked.method).map_err(|error| Fault::Unreadable(error.to_string()))?);
             request.headers.extend(asked.mirrored);
         }
-        let mut unheard = self.unheard(asked.id, asked.method);
+        let mut unheard = Unheard { http: self, id: self.hears_of(asked.method).then_some(asked.id) };
         let answer = self.answer(request, asked.id, progress).await;
-        unheard.request = None;
+        unheard.id = None;
         answer
     }
 
@@ -175,12 +175,25 @@ impl Http {
             Heard::ToolsChanged => self.on_change.tell(),
             Heard::Question { id, method } => {
                 if let Ok(place) = self.answers.clone().try_acquire_owned() {
-                    send_aside(&self.egress, &self.tasks, self.post(&wire::answer(id, &method), ASIDE), Some(place));
+                    self.aside(self.post(&wire::answer(id, &method), ASIDE), Some(place));
                 }
             }
             Heard::Answer { .. } | Heard::Progress { .. } | Heard::Other => {}
         }
         None
+    }
+
+    /// Sends something whose answer does not matter; its place, if it needs one, is taken until then.
+    fn aside(&self, request: Request, place: Option<OwnedSemaphorePermit>) {
+        let egress = self.egress.clone();
+        // Outside of the runtime the process is ending, and nobody is left to tell.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let sending = async move {
+                let _place = place;
+                drop(egress.send(request.max_response(MAX_REFUSAL)).await);
+            };
+            self.tasks.spawn_on(sending, &runtime);
+        }
     }
 
     pub(super) async fn notify(&self, message: &Value) -> Result<(), Fault> {
@@ -243,47 +256,31 @@ impl Http {
         }
     }
 
-    /// Tells the server that a request is not waited for any more; in the stateless revision the closed stream says so.
-    fn unheard(&self, id: u64, method: &str) -> Unheard {
-        let tells = !self.is_stateless() && !matches!(method, "initialize" | "server/discover");
-        let request = tells.then(|| self.post(&wire::cancelled(id), ASIDE));
-        Unheard { request, egress: self.egress.clone(), tasks: self.tasks.clone() }
+    /// Whether the server is told that a request is not waited for any more; in the stateless revision the closed stream says so.
+    fn hears_of(&self, method: &str) -> bool {
+        !self.is_stateless() && !matches!(method, "initialize" | "server/discover")
     }
 }
 
 impl Drop for Http {
     fn drop(&mut self) {
         if lock(&self.session).is_some() {
-            send_aside(&self.egress, &self.tasks, self.request_to(Method::DELETE, BOTH, ASIDE), None);
+            self.aside(self.request_to(Method::DELETE, BOTH, ASIDE), None);
         }
     }
 }
 
 /// A request that nobody may wait for any more.
-struct Unheard {
-    request: Option<Request>,
-    egress: Egress,
-    tasks: TaskTracker,
+struct Unheard<'a> {
+    http: &'a Http,
+    id: Option<u64>,
 }
 
-impl Drop for Unheard {
+impl Drop for Unheard<'_> {
     fn drop(&mut self) {
-        if let Some(request) = self.request.take() {
-            send_aside(&self.egress, &self.tasks, request, None);
+        if let Some(id) = self.id {
+            self.http.aside(self.http.post(&wire::cancelled(id), ASIDE), None);
         }
-    }
-}
-
-/// Sends something whose answer does not matter; its place, if it needs one, is taken until then.
-fn send_aside(egress: &Egress, tasks: &TaskTracker, request: Request, place: Option<OwnedSemaphorePermit>) {
-    let egress = egress.clone();
-    // Outside of the runtime the process is ending, and nobody is left to tell.
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        let sending = async move {
-            let _place = place;
-            drop(egress.send(request.max_response(MAX_REFUSAL)).await);
-        };
-        tasks.spawn_on(sending, &runtime);
     }
 }
 

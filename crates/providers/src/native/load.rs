@@ -95,15 +95,17 @@ pub(super) struct AccountCall {
 
 /// The manifests that are part of the binary, by name.
 pub fn built_in() -> Result<Vec<Manifest>, LoadError> {
+    each_built_in().collect()
+}
+
+/// The same one by one: all of them together take megabytes.
+pub fn each_built_in() -> impl Iterator<Item = Result<Manifest, LoadError>> {
     let mut names: Vec<String> = Files::iter().map(std::borrow::Cow::into_owned).filter(|name| is_manifest(Path::new(name))).collect();
     names.sort();
-    names
-        .into_iter()
-        .map(|name| {
-            let file = Files::get(&name).ok_or_else(|| LoadError { file: name.clone(), message: "is not there".to_owned() })?;
-            read(&name, &file.data)
-        })
-        .collect()
+    names.into_iter().map(|name| {
+        let file = Files::get(&name).ok_or_else(|| LoadError { file: name.clone(), message: "is not there".to_owned() })?;
+        read(&name, &file.data)
+    })
 }
 
 /// The manifests of a directory, checked: what an operator adds without rebuilding.

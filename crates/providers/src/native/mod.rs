@@ -20,7 +20,7 @@ use catalog::{Integration, Provider, Source};
 use egress::Egress;
 use kernel::ProjectId;
 
-pub use load::{LoadError, built_in, read_dir};
+pub use load::{LoadError, built_in, each_built_in, read_dir};
 
 /// The provider's key on the wire.
 pub const KEY: &str = "native";
@@ -35,10 +35,10 @@ pub struct Native {
 
 impl Native {
     /// Compiles manifests. A later one replaces an earlier one with the same key.
-    pub fn new(manifests: Vec<manifest::Manifest>, egress: Egress) -> Result<Self, LoadError> {
+    pub fn new(manifests: impl IntoIterator<Item = Result<manifest::Manifest, LoadError>>, egress: Egress) -> Result<Self, LoadError> {
         let mut native = Self { egress, integrations: Vec::new(), services: HashMap::new() };
         for manifest in manifests {
-            let (integration, service) = load::compile(KEY, manifest)?;
+            let (integration, service) = load::compile(KEY, manifest?)?;
             let integration = Arc::new(integration);
             match native.integrations.iter_mut().find(|known| known.key == integration.key) {
                 Some(known) => *known = integration.clone(),

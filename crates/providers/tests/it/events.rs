@@ -96,7 +96,7 @@ impl Test {
         let router = Router::new().fallback(serve).with_state(service.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let egress = egress::Egress::new(egress::Config { allow: "127.0.0.1".parse().unwrap(), ..egress::Config::default() }).unwrap();
-        let native = Native::new(vec![Manifest::parse(MANIFEST).unwrap()], egress).unwrap();
+        let native = Native::new([Ok(Manifest::parse(MANIFEST).unwrap())], egress).unwrap();
         let fields: Fields = [("base", base), ("token", "token-of-ours".to_owned())].into_iter().collect();
         let scheme = native.integration(ProjectId::new(), "things").unwrap().auth[0].clone();
         Self { native, service, usable: Usable::unstored(fields, Some(scheme)), connection: ConnectionId::new() }

@@ -57,7 +57,7 @@ fn documented(name: &str, webhooks: &Value) -> Manifest {
 }
 
 fn native(manifests: Vec<Manifest>) -> Native {
-    Native::new(manifests, egress::Egress::new(egress::Config::default()).unwrap()).unwrap()
+    Native::new(manifests.into_iter().map(Ok), egress::Egress::new(egress::Config::default()).unwrap()).unwrap()
 }
 
 #[test]

@@ -16,13 +16,15 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     let listen = config.listen;
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     config.listens_on(listener.local_addr()?);
+    // Before the yard: their documentation takes megabytes for a moment, which the yard then uses.
+    let routes = server::routes();
     let yard = Yard::open(config).await?;
     yard.imports.start();
     yard.triggers.start().await.context("cannot start the triggers")?;
     yard.start_composio();
     warm(&yard);
     greet(&yard);
-    yard::serve(listener, yard.app(), stop_signal()?).await?;
+    yard::serve(listener, routes, yard.app(), stop_signal()?).await?;
     yard.close().await;
     tracing::info!("stopped");
     Ok(())

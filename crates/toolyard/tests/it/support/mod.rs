@@ -115,7 +115,7 @@ impl Test {
         change(&mut config);
         let yard = Yard::open_at(config, clock.clone()).await.unwrap();
         let owner = yard.first_key.as_ref().unwrap().expose().to_owned();
-        let service = server::service(yard.app());
+        let service = server::service(server::routes(), yard.app());
         Self { yard, clock, owner, service, _dir: dir }
     }
 
