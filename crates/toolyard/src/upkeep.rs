@@ -55,7 +55,7 @@ impl Yard {
                         AGAIN
                     }
                 };
-                match tidy(&accounts, &connections, &triggers).await {
+                match Box::pin(tidy(&accounts, &connections, &triggers)).await {
                     Ok((found, watched)) if found != Tidied::default() || watched != TidiedTriggers::default() => {
                         tracing::info!(?found, ?watched, "brought Composio's accounts and triggers in step");
                     }
@@ -71,7 +71,7 @@ impl Yard {
 
     /// Removes what exists at Composio and not here, and marks what exists here and not there.
     pub async fn tidy_composio(&self) -> anyhow::Result<(Tidied, TidiedTriggers)> {
-        tidy(&self.accounts, &self.connections, &self.triggers).await
+        Box::pin(tidy(&self.accounts, &self.connections, &self.triggers)).await
     }
 }
 

@@ -82,7 +82,7 @@ impl Triggers {
         if self.0.hub.with(|state| state.ensured.is_some_and(|at| at.elapsed() < SURE)) {
             return Ok(None);
         }
-        self.ensure_now(provider, &*source, false).await
+        Box::pin(self.ensure_now(provider, &*source, false)).await
     }
 
     /// Only one node at a time does this: two that change a secret would know different ones.
@@ -91,7 +91,7 @@ impl Triggers {
         self.alone(provider, async {
             let known = self.kept(provider).await?;
             let is_settled = known.first().is_some_and(|newest| newest.updated_at.plus(SETTLED) < self.clock.now());
-            let knows_secret = !known.is_empty() && !(doubts && is_settled);
+            let knows_secret = !(known.is_empty() || doubts && is_settled);
             let address = self.hub_address(provider);
             let Signed { secret, repaired } = hub.ensure(&address, knows_secret).await.map_err(|error| explained(provider, error))?;
             if let Some(secret) = secret {
@@ -109,7 +109,7 @@ impl Triggers {
     /// Has a provider sign with another secret; the old one is taken for another day.
     pub async fn rotate_hub(&self, provider: &str) -> Result<(), TriggerError> {
         let source = self.sources.get(provider).cloned().ok_or(TriggerError::NotFound("Provider"))?;
-        self.ensure_now(provider, &*source, false).await?;
+        Box::pin(self.ensure_now(provider, &*source, false)).await?;
         let hub = source.hub().ok_or(TriggerError::NotFound("Provider"))?;
         self.alone(provider, async {
             let secret = hub.rotate().await.map_err(|error| explained(provider, error))?;
@@ -187,10 +187,10 @@ impl Triggers {
         let (newest, before) = (newest(provider), before(provider));
         let mut kept = Vec::new();
         for row in self.db.all(sql, args![newest.as_str(), before.as_str()]).await? {
-            let Sealed { name, id, sealed, updated_at } = Sealed::read(&row)?;
+            let Sealed { name, id, bytes, updated_at } = Sealed::read(&row)?;
             let is_newest = name == newest;
             if is_newest || updated_at.plus(OVERLAP) > self.clock.now() {
-                let secret = String::from_utf8_lossy(&self.sealer.open(&sealed, place(id))?).into_owned();
+                let secret = String::from_utf8_lossy(&self.sealer.open(&bytes, place(id))?).into_owned();
                 kept.push(Kept { secret, is_newest, updated_at });
             }
         }
@@ -378,13 +378,13 @@ struct Kept {
 struct Sealed {
     name: String,
     id: Uuid,
-    sealed: Vec<u8>,
+    bytes: Vec<u8>,
     updated_at: Timestamp,
 }
 
 impl Sealed {
     fn read(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self { name: row.get("name")?, id: row.get("id")?, sealed: row.get("secret")?, updated_at: row.get("updated_at")? })
+        Ok(Self { name: row.get("name")?, id: row.get("id")?, bytes: row.get("secret")?, updated_at: row.get("updated_at")? })
     }
 }
 
@@ -392,7 +392,7 @@ impl Sealed {
 pub(crate) async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, TriggerError> {
     let mut resealed = 0;
     for row in db.all("select name, id, secret, updated_at from deployment_secrets", args![]).await? {
-        let Sealed { name, id, sealed: old, .. } = Sealed::read(&row)?;
+        let Sealed { name, id, bytes: old, .. } = Sealed::read(&row)?;
         if !sealer.is_current(&old) {
             let new = sealer.seal(&sealer.open(&old, place(id))?, place(id));
             let sql = "update deployment_secrets set secret = $2 where name = $1 and secret = $3";

@@ -291,10 +291,10 @@ impl Triggers {
         let is_theirs = watched.source.has_own_secret(&watched.integration.key);
         let secret = known.clone().unwrap_or_else(token);
         if let Way::Register = watched.way {
-            let registered = match self.register(watched, row, &secret).await {
+            let registered = match Box::pin(self.register(watched, row, &secret)).await {
                 Ok(registered) => registered,
                 Err(error) => {
-                    self.undo_registration(watched).await;
+                    Box::pin(self.undo_registration(watched)).await;
                     return Err(error);
                 }
             };

@@ -134,7 +134,9 @@ mod tests {
     fn a_burst_that_fails_together_closes_once() {
         let (breaker, start) = (Breaker::default(), Instant::now());
         let burst: Vec<Pass<'_>> = (0..30).map(|_| breaker.enter("a", start).unwrap()).collect();
-        burst.into_iter().for_each(|pass| pass.failed(start));
+        for pass in burst {
+            pass.failed(start);
+        }
         assert_eq!(breaker.enter("a", start).unwrap_err(), FIRST_REST);
     }
 

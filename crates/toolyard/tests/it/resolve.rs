@@ -37,7 +37,7 @@ on_both! {
             (gateway("GET_A_THING", "nope"), 404, "Connection not found: native/fake/nope"),
             (gateway("GET_A_THING", "waiting"), 400, "Connection credentials not established: waiting - Please refresh the connection."),
             (gateway("NOPE", "main"), 404, "Action not found: native/fake/NOPE"),
-            (json!({"type": "gateway", "integration": "fake", "action": "X", "connection": "main"}), 404, "Provider not found: composio"),
+            (json!({"type": "gateway", "integration": "fake", "action": "X", "connection": "main"}), 503, "composio is not configured"),
             (json!({"type": "client", "name": "x"}), 422, "`client` tool cannot be resolved"),
             (json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "X", "connection": "main", "extra": 1}), 422, "`extra` is not a field"),
             (json!(null), 422, "cannot be null"),

@@ -169,7 +169,7 @@ async fn a_tool_that_can_be_used_now_comes_before_one_that_cannot() {
     let guild = Guild::says([(BAKE, suggestion(&["oven.GONE", "oven.HEAT"], &["cellar.STORE", "oven.HEAT"]))]);
     let market = Market::open(&guild).await;
     let answer = market.ask(None, &["wash a car", BAKE, BAKE]).await;
-    assert_eq!(guild.asked(), [(vec![BAKE.to_owned()], Duration::from_secs(3))], "only what our own answer leaves open, once");
+    assert_eq!(guild.asked(), [(vec![BAKE.to_owned()], Duration::from_secs(20))], "only what our own answer leaves open, once");
 
     let [wash, bake, again] = answer["capabilities"].as_array().unwrap().as_slice() else { panic!("{answer}") };
     assert_eq!(
@@ -226,7 +226,7 @@ async fn a_provider_that_is_named_leads_with_its_own_search() {
     let guild = Guild::says([(wine, suggestion(&["cellar.STORE", "oven.HEAT"], &["cellar.STORE", "cellar.FETCH"]))]);
     let market = Market::open(&guild).await;
     let answer = market.ask(Some("guild"), &[wine, "heat dough"]).await;
-    assert_eq!(guild.asked(), [(vec![wine.to_owned(), "heat dough".to_owned()], Duration::from_secs(10))], "also what is ready");
+    assert_eq!(guild.asked(), [(vec![wine.to_owned(), "heat dough".to_owned()], Duration::from_secs(20))], "also what is ready");
     let [fetch, heat] = answer["capabilities"].as_array().unwrap().as_slice() else { panic!("{answer}") };
     assert_eq!(names(fetch), ["guild:cellar.STORE", "oven.HEAT", "cellar.FETCH", "cellar.DRINK"], "{fetch}");
     let found = &fetch["alternatives"][1];

@@ -67,7 +67,7 @@ impl Composed {
             change(config);
         })
         .await;
-        tokio::spawn(yard::serve(listener, test.yard.app(), std::future::pending()));
+        tokio::spawn(yard::serve(listener, server::routes(), test.yard.app(), std::future::pending()));
         Self { test, composio }
     }
 
