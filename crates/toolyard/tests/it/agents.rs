@@ -347,7 +347,7 @@ on_both! {
         assert!(name.len() <= 64 && !name.ends_with("long"), "{name}");
         assert_eq!(Test::content(call(test, "1", name, json!({"owner": "o", "path": "p"})).await)["successful"], true);
         let forged = format!("{}0000000000000000", &name[..name.len() - 16]);
-        call(test, "1", &forged, json!({"owner": "o", "path": "p"})).await.expect(400);
+        assert_eq!(call(test, "1", &forged, json!({})).await.expect(403)["detail"]["reason"], "other_connection");
     }
 
     async fn an_agent_calls_by_ref_and_by_name_and_leaves_its_mark(test: &Test) {
