@@ -235,6 +235,7 @@ impl EventBody {
 
 /// Which integrations to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListIntegrations {
     /// Words to look for; fewer than three characters are ignored.
     pub search: Option<String>,

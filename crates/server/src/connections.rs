@@ -126,6 +126,7 @@ impl std::fmt::Debug for NewConnectionData {
 
 /// Which connections to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct QueryConnections {
     pub provider_key: Option<String>,
     pub integration_key: Option<String>,
@@ -133,6 +134,7 @@ pub struct QueryConnections {
 
 /// How to refresh.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct RefreshConnection {
     /// Ask a person again even if the tokens can be renewed.
     pub force: Option<bool>,

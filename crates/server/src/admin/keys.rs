@@ -79,6 +79,7 @@ pub struct CreateKey {
 
 /// Which keys to list.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListKeys {
     pub project_id: Option<Uuid>,
 }

@@ -72,6 +72,7 @@ pub struct MessageAnswer {
 
 /// Which agents to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListAgents {
     /// How many to pass over; 0 by default.
     pub skip: Option<i64>,

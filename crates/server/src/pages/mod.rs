@@ -16,6 +16,7 @@ use crate::edge::{ApiError, PathOf};
 
 /// What a provider says when it sends a person back.
 #[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct CallbackQuery {
     pub state: Option<String>,
     pub code: Option<String>,

@@ -79,6 +79,7 @@ pub struct ApprovalsAnswer {
 
 /// Which approvals to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListApprovals {
     /// `pending`, `approved`, `denied`, `used` or `expired`.
     pub status: Option<String>,

@@ -47,6 +47,7 @@ pub struct ActionsAnswer {
 
 /// Which actions to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListActions {
     /// Words to look for.
     pub query: Option<String>,

@@ -110,6 +110,7 @@ pub struct SkippedBody {
 
 /// How far an import shall go.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ImportOptions {
     /// Say what would happen, and write nothing.
     #[serde(default)]
@@ -127,6 +128,7 @@ impl From<ImportOptions> for Mode {
 
 /// How an import is removed.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct DeleteImport {
     /// Delete its connections and OAuth apps too.
     #[serde(default)]

@@ -62,6 +62,7 @@ impl From<LearnedPage> for LearnedAnswer {
 
 /// Which use cases to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListLearned {
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,

@@ -124,6 +124,7 @@ pub struct MarketStatsAnswer {
 
 /// Which apps to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListApps {
     pub category: Option<String>,
     /// Words to look for.
@@ -135,6 +136,7 @@ pub struct ListApps {
 
 /// Which actions to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListAppActions {
     /// Words to look for.
     pub search: Option<String>,

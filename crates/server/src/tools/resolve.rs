@@ -25,6 +25,7 @@ pub struct ResolveTools {
 
 /// What to hand back besides the tools.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ResolveOptions {
     /// `openai`, `anthropic`, `gemini` or `mcp`: adds definitions that this API accepts as they are.
     pub format: Option<String>,

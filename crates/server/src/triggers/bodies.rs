@@ -266,6 +266,7 @@ impl Windowing {
 
 /// A page of a list in the query string.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct PageParams {
     /// 100 by default, 1000 at most.
     pub limit: Option<i64>,

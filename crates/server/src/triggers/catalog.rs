@@ -32,6 +32,7 @@ pub struct EventsAnswer {
 
 /// Which events to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct ListEvents {
     /// Words to look for.
     pub query: Option<String>,

@@ -224,6 +224,7 @@ pub(crate) async fn run(
 
 /// An outside clock's tick.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct Tick {
     /// Minutes between ticks, 1 to 60.
     pub trigger_interval: Option<i64>,

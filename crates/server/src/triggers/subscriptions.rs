@@ -118,6 +118,7 @@ pub struct TestAnswer {
 
 /// How long to wait.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct TestParams {
     /// Seconds to wait for an event; 300 by default and at most.
     pub wait: Option<u64>,

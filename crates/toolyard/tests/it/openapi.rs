@@ -59,3 +59,18 @@ fn every_reference_in_the_document_leads_somewhere() {
     }
     walk(&document, &document);
 }
+
+#[test]
+fn every_parameter_stands_where_the_document_says() {
+    let document = serde_json::to_value(server::openapi()).unwrap();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let name = parameter["name"].as_str().unwrap();
+                let in_path = path.contains(&format!("{{{name}}}"));
+                assert_eq!(parameter["in"] == "path", in_path, "{method} {path}: {name}");
+                assert_eq!(parameter["required"] == true, in_path, "{method} {path}: {name}");
+            }
+        }
+    }
+}
