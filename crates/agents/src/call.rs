@@ -18,9 +18,9 @@ pub struct AgentCall {
 impl Agents {
     /// Calls a tool by its ref or by its name in the toolset. What the toolset leaves out does not run, and is recorded as refused.
     pub async fn call(&self, scope: Scope, agent: AgentRef, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
-        let toolset = self.toolset(scope, agent).await?;
+        let grants = self.grants(scope, agent).await?;
         let AgentCall { request, context } = call;
-        let target = match toolset.target(&request.name) {
+        let target = match grants.target(&request.name) {
             Ok(target) => target,
             Err(error) => {
                 self.tools.record_refusal(scope, &request.name, &error.to_string()).await;
@@ -28,7 +28,7 @@ impl Agents {
             }
         };
         let name = target.to_string();
-        let word = match toolset.decide(&target) {
+        let word = match grants.decide(&target) {
             Ok(word) => word,
             Err(reason) => {
                 self.tools.record_refusal(scope, &name, &reason.to_string()).await;

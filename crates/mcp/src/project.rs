@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use kernel::json::Document;
 use kernel::{CallRef, Scope};
 use serde_json::{Value, json};
-use tools::format::{Format, ToolView, definition, function_name};
+use tools::format::{Format, ToolView, definition, function_name, is_hashed};
 use tools::{CallError, Tools};
 use workflows::{Artifact, Family, Query, References, WorkflowError};
 
@@ -18,8 +18,6 @@ use crate::page::{PAGE, after, cursor_of};
 use crate::{Call, Fault, Outcome, Page, Surface, reply};
 
 const MAX_WORKFLOWS: i64 = 500;
-/// The length of the hash at the end of a name that cannot be read back.
-const HASH_DIGITS: usize = 16;
 
 /// The tools of a project, as one key sees them.
 #[derive(Clone, Debug)]
@@ -148,7 +146,7 @@ impl ProjectTools {
 
     /// The call ref behind a name. Most names are refs, written as clients accept them.
     async fn target(&self, name: &str) -> Result<String, Fault> {
-        if !ends_in_hash(name) && name.parse::<CallRef>().is_ok() {
+        if !is_hashed(name) && name.parse::<CallRef>().is_ok() {
             return Ok(name.to_owned());
         }
         let named = self.entries().await?.iter().map(Entry::call_ref).find(|call_ref| function_name(call_ref) == name);
@@ -203,9 +201,4 @@ impl Surface for ProjectTools {
     fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>> {
         Box::pin(self.look())
     }
-}
-
-fn ends_in_hash(name: &str) -> bool {
-    let end = name.rsplit('_').next().unwrap_or_default();
-    end.len() == HASH_DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

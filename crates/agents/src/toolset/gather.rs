@@ -9,14 +9,19 @@ use super::{Configured, Grants, Toolset};
 use crate::{Agent, AgentError, AgentRef, Agents, Reason, store};
 
 impl Agents {
-    /// The tools that an agent may use right now. Whoever lists tools and whoever calls one asks here.
+    /// The tools that an agent may use right now.
     pub async fn toolset(&self, scope: Scope, agent: AgentRef) -> Result<Toolset, AgentError> {
+        self.grants(scope, agent).await.map(Toolset::of)
+    }
+
+    /// What decides about an agent's tools. Whoever lists them and whoever calls one asks here.
+    pub(crate) async fn grants(&self, scope: Scope, agent: AgentRef) -> Result<Grants, AgentError> {
         let agent = self.find(scope, agent).await?;
         let rows = store::assignments::all(&self.db, scope.project, agent.id).await?;
         let apps = self.apps(scope.project).await?;
         let word = self.tools.word(scope.project).await?;
         let configured = self.configured(scope, &agent).await?;
-        Ok(Toolset::of(Grants::new(agent, rows, apps, configured, &word)))
+        Ok(Grants::new(agent, rows, apps, configured, &word))
     }
 
     async fn configured(&self, scope: Scope, agent: &Agent) -> Result<Vec<Configured>, AgentError> {

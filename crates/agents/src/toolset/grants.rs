@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use catalog::Action;
 use kernel::CallRef;
+use kernel::call_ref::CallRefError;
 use tools::config::ToolConfig;
+use tools::format::{function_name, is_hashed};
 use tools::ops::{self, Op};
 use tools::permission::{Permission, ToolFacts};
 use tools::{ProjectWord, Referenced, Word};
 
-use super::tool::{LeftOut, Shape, Tool};
+use super::tool::{LeftOut, Shape, Tool, give_names};
 use crate::{Agent, AppName, AppPolicy, Apps, Assignment, Reason, Route, Status, ToolMode};
 
 /// A tool config that the server can act on, as far as it was found.
@@ -53,7 +55,7 @@ enum Found<'a> {
 }
 
 /// A ref in the one spelling that decisions know: ops go by their first name.
-pub(super) fn canonical(target: CallRef) -> CallRef {
+fn canonical(target: CallRef) -> CallRef {
     match target {
         CallRef::Reserved { op } => CallRef::Reserved { op: ops::find(&op).map_or(op, |found| found.op.clone()) },
         other => other,
@@ -83,12 +85,12 @@ impl Grants {
         Self { agent, rows, routes, configured, named, on_call: word.on_call(), on_op: word.on_op() }
     }
 
-    pub(super) fn agent(&self) -> &Agent {
-        &self.agent
+    pub(super) fn into_agent(self) -> Agent {
+        self.agent
     }
 
     /// Whether a call of this ref may be made, and with how much care. A deny by anyone wins, and then the strictest word.
-    pub(super) fn decide(&self, target: &CallRef) -> Result<Permission, Reason> {
+    pub(crate) fn decide(&self, target: &CallRef) -> Result<Permission, Reason> {
         self.look(target).map(|(_, permission)| permission)
     }
 
@@ -174,9 +176,29 @@ impl Grants {
         }
     }
 
-    /// The names that the author gave to tools.
-    pub(super) fn wished(&self) -> impl Iterator<Item = (&str, CallRef)> {
-        self.configured.iter().filter_map(|tool| Some((tool.config.declared_name()?, tool.call_ref()?)))
+    /// What a name means: a call ref, or a name in the list. Only a name that ends in a hash needs the list to be read.
+    pub(crate) fn target(&self, name: &str) -> Result<CallRef, CallRefError> {
+        let parsed = name.parse().map(canonical);
+        match &parsed {
+            Ok(target) if self.decide(target).is_ok() => return parsed,
+            _ => {}
+        }
+        let hashed = || self.list().0.into_iter().find(|tool| tool.name == name).map(|tool| tool.call_ref);
+        match self.wished(name).or_else(|| is_hashed(name).then(hashed).flatten()) {
+            Some(target) => Ok(target),
+            None => parsed,
+        }
+    }
+
+    /// The tool whose author gave it this name. One that is left out keeps it, so that a call of it is told why.
+    fn wished(&self, name: &str) -> Option<CallRef> {
+        let configured = self.configured.iter().enumerate();
+        let wishing = configured.filter(|(_, tool)| tool.config.declared_name().is_some_and(|wished| function_name(wished) == name));
+        let wishing: Vec<(usize, CallRef)> = wishing.filter_map(|(index, tool)| Some((index, tool.call_ref()?))).collect();
+        let is_listed = |(index, target): &&(usize, CallRef)| {
+            self.named.get(target).is_some_and(|named| named.index == *index) && self.decide(target).is_ok()
+        };
+        wishing.iter().find(is_listed).or(wishing.first()).map(|(_, target)| target.clone())
     }
 
     /// Every tool that may be used, and what may not with the reason. Configured tools come first, then apps by priority, those of equal
@@ -221,6 +243,7 @@ impl Grants {
             left_out.push(LeftOut { tool: app.to_string(), app: Some(app.clone()), reason: Reason::SwitchedOff(app.clone()) });
         }
         own.extend(in_turn(groups));
+        give_names(&mut own);
         (own, left_out)
     }
 

@@ -6,19 +6,15 @@ mod relevance;
 mod select;
 mod tool;
 
-use std::collections::HashMap;
-
-use kernel::CallRef;
-use kernel::call_ref::CallRefError;
 use serde_json::Value;
-use tools::format::{Format, definition, function_name};
-use tools::permission::Permission;
+use tools::format::{Format, definition};
 
-use grants::{Configured, Grants};
+use grants::Configured;
+pub(crate) use grants::Grants;
 pub use select::{Picked, Selection};
 pub use tool::{LeftOut, Tool};
 
-use crate::{Agent, Reason};
+use crate::Agent;
 
 /// The tools of one agent at one moment.
 #[derive(Debug)]
@@ -27,38 +23,13 @@ pub struct Toolset {
     pub tools: Vec<Tool>,
     /// What is configured or assigned and cannot be used, with the reason.
     pub left_out: Vec<LeftOut>,
-    grants: Grants,
-    names: HashMap<String, CallRef>,
+    pub agent: Agent,
 }
 
 impl Toolset {
     pub(crate) fn of(grants: Grants) -> Self {
-        let (mut tools, left_out) = grants.list();
-        let mut names = tool::give_names(&mut tools);
-        // What is left out keeps its name, so that a call of it is told why.
-        for (name, target) in grants.wished() {
-            names.entry(function_name(name)).or_insert(target);
-        }
-        Self { tools, left_out, grants, names }
-    }
-
-    pub fn agent(&self) -> &Agent {
-        self.grants.agent()
-    }
-
-    /// Whether a call of this ref may be made, and with how much care.
-    pub fn decide(&self, target: &CallRef) -> Result<Permission, Reason> {
-        self.grants.decide(target)
-    }
-
-    /// What a name means: one of the toolset's own names, or a call ref as it is.
-    pub fn target(&self, name: &str) -> Result<CallRef, CallRefError> {
-        self.names.get(name).map_or_else(|| name.parse(), |target| Ok(target.clone())).map(grants::canonical)
-    }
-
-    /// The tool behind a ref, if the agent has it.
-    pub fn tool(&self, target: &CallRef) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.call_ref == *target)
+        let (tools, left_out) = grants.list();
+        Self { tools, left_out, agent: grants.into_agent() }
     }
 
     /// The tools that fit a prompt best, as many as the limit says. Tools that the prompt names are always there.

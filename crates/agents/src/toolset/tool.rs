@@ -1,6 +1,6 @@
 //! One tool of a toolset, and one that is not in it.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use catalog::{Action, Integration};
@@ -86,17 +86,20 @@ pub struct LeftOut {
 }
 
 /// Gives every tool a name of its own: its author's where that is free, else one made from its ref.
-pub(super) fn give_names(tools: &mut [Tool]) -> HashMap<String, CallRef> {
-    let mut names = HashMap::with_capacity(tools.len());
-    for tool in tools.iter_mut().filter(|tool| tool.wished.is_none()) {
-        tool.name = function_name(&tool.call_ref.to_string());
-        names.insert(tool.name.clone(), tool.call_ref.clone());
-    }
+pub(super) fn give_names(tools: &mut [Tool]) {
     for tool in tools.iter_mut() {
-        let Some(wished) = tool.wished.as_deref() else { continue };
-        let wished = function_name(wished);
-        tool.name = if names.contains_key(&wished) { function_name(&tool.call_ref.to_string()) } else { wished };
-        names.insert(tool.name.clone(), tool.call_ref.clone());
+        tool.name = function_name(&tool.call_ref.to_string());
     }
-    names
+    if tools.iter().all(|tool| tool.wished.is_none()) {
+        return;
+    }
+    let mut taken: HashSet<String> = tools.iter().filter(|tool| tool.wished.is_none()).map(|tool| tool.name.clone()).collect();
+    for tool in tools {
+        if let Some(wished) = tool.wished.as_deref().map(function_name) {
+            if !taken.contains(&wished) {
+                tool.name = wished;
+            }
+            taken.insert(tool.name.clone());
+        }
+    }
 }

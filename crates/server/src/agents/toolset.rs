@@ -135,8 +135,8 @@ pub(crate) async fn toolset(
     let tools: Vec<ToolBody> = selection.picked.iter().map(Into::into).collect();
     let cut = selection.cut.iter().filter(|_| body.excluded);
     Ok(Json(ToolsetAnswer {
-        agent_id: toolset.agent().number,
-        public_id: toolset.agent().id.uuid(),
+        agent_id: toolset.agent.number,
+        public_id: toolset.agent.id.uuid(),
         count: tools.len(),
         total: toolset.tools.len(),
         left_out: toolset.left_out.iter().chain(cut).map(Into::into).collect(),

@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
 
-pub use name::{NameCollision, NameTable, function_name};
+pub use name::{NameCollision, NameTable, function_name, is_hashed};
 pub use validate::validate;
 
 /// The most characters of a function's description that OpenAI accepts.

@@ -29,6 +29,12 @@ pub fn function_name(call_ref: &str) -> String {
     if readable && is_function_name(&plain) { plain } else { hashed(&plain, call_ref) }
 }
 
+/// Whether the name may end in a hash, which cannot be read back.
+pub fn is_hashed(name: &str) -> bool {
+    let end = name.rsplit('_').next().unwrap_or_default();
+    end.len() == HASH_DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// Whether every API accepts the name: `^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`.
 pub(super) fn is_function_name(name: &str) -> bool {
     let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');

@@ -337,6 +337,19 @@ on_both! {
         assert!(ran > 20 && refused > 20, "{ran} ran, {refused} were refused: the states are too much alike");
     }
 
+    async fn a_name_that_cannot_be_read_back_is_found_in_the_list(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "long-".repeat(12).trim_end_matches('-')).await;
+        make(test, "a", json!({"tool_ids": ["fake"]})).await;
+        let found = toolset(test, "1", json!({"format": "openai"})).await;
+        let names = found["names"].as_object().unwrap();
+        let (name, _) = names.iter().find(|(_, call_ref)| call_ref.as_str().unwrap().contains(".GET_A_THING.")).unwrap();
+        assert!(name.len() <= 64 && !name.ends_with("long"), "{name}");
+        assert_eq!(Test::content(call(test, "1", name, json!({"owner": "o", "path": "p"})).await)["successful"], true);
+        let forged = format!("{}0000000000000000", &name[..name.len() - 16]);
+        assert_eq!(call(test, "1", &forged, json!({})).await.expect(403)["detail"]["reason"], "other_connection");
+    }
+
     async fn an_agent_calls_by_ref_and_by_name_and_leaves_its_mark(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;
