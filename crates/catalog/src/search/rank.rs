@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn finds_the_right_document_first() {
-        let index = Index::build(&catalog());
+        let index = Index::build(catalog());
         for (use_case, expected) in [
             ("send an email with gmail", 0),
             ("reply to a mail in Gmail", 1),
@@ -325,10 +325,10 @@ mod tests {
 
     #[test]
     fn a_document_in_two_indexes_counts_once_and_learns_from_its_example() {
-        let shared = Index::build(&catalog());
+        let shared = Index::build(catalog());
         let mut remembered = document(11, "Google Sheets", "Append row in sheet", Kind::Action);
         remembered.use_cases = vec!["note the weekly standup".into()];
-        let own = Index::build(&[remembered]);
+        let own = Index::build([remembered]);
         let hits = search(&[&shared, &own], "note our weekly standup", 10, &Options::default()).hits;
         assert_eq!(hits.first().map(|h| h.document), Some(11));
         assert_eq!(hits.iter().filter(|h| h.document == 11).count(), 1);
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn prefers_connected_apps_and_keeps_to_the_kind() {
-        let index = Index::build(&catalog());
+        let index = Index::build(catalog());
         let mut two = catalog();
         two.extend([document(20, "Acme Chat", "Ping a person", Kind::Action), document(21, "Bolt Chat", "Ping a person", Kind::Action)]);
         let chats = Index::build(&two);
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn nonsense_and_odd_input_find_nothing() {
-        let index = Index::build(&catalog());
+        let index = Index::build(catalog());
         let long = "\u{1f980} xylophone ".repeat(2000);
         for text in ["", "   ", "asdf qwerty blub", "the meaning of life", "🦀🦀", "make me happy", "天気はどうですか", &long] {
             assert!(search(&[&index], text, 5, &Options::default()).hits.is_empty(), "{text:.40}");
