@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn projects_that_see_the_same_list_share_an_index() {
         let shared = Listed::new("native", |_| 0, GARAGE);
-        let own = Listed::new("openapi", |project| u64::from(project.uuid().as_fields().2), &[("FIX", "Fix a bike")]);
+        let own = Listed::new("openapi", |project| u64::from(project.uuid().as_bytes()[15]), &[("FIX", "Fix a bike")]);
         let catalog = Catalog::new(vec![shared.clone(), own.clone()]);
         let projects: Vec<ProjectId> = (0..1000).map(|_| ProjectId::new()).collect();
         for project in projects {

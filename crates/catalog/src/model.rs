@@ -233,3 +233,23 @@ pub struct Event {
     pub config_schema: Document,
     pub payload_schema: Option<Document>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_named_whatever_the_schema_is() {
+        for (schema, names) in [
+            (json!({"type": "object", "properties": {"to": {"type": "string"}, "cc": {"properties": {"x": {}}}}}), &["cc", "to"][..]),
+            (json!({"type": "object"}), &[]),
+            (json!({"properties": true}), &[]),
+            (json!(true), &[]),
+        ] {
+            let action = Action::new(String::new(), String::new(), String::new(), &schema);
+            assert_eq!(action.parameters(), names, "{schema}");
+        }
+    }
+}

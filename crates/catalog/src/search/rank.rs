@@ -328,7 +328,7 @@ mod tests {
         let shared = Index::build(catalog());
         let mut remembered = document(11, "Google Sheets", "Append row in sheet", Kind::Action);
         remembered.use_cases = vec!["note the weekly standup".into()];
-        let own = Index::build(&[remembered]);
+        let own = Index::build([remembered]);
         let hits = search(&[&shared, &own], "note our weekly standup", 10, &Options::default()).hits;
         assert_eq!(hits.first().map(|h| h.document), Some(11));
         assert_eq!(hits.iter().filter(|h| h.document == 11).count(), 1);
