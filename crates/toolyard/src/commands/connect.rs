@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::{Client, Remote, ShowArgs};
-use super::integrations::{encode, list, provided, text};
+use super::integrations::{encode, list, provided, provided_name, text};
 use super::print;
 use crate::config::Config;
 
@@ -120,6 +120,10 @@ pub(super) enum OauthAppCommand {
     },
 }
 
+fn integration_of(row: &Value) -> String {
+    provided_name(row["provider_key"].as_str(), &text(row, "integration_key"))
+}
+
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as name=value")?;
     Ok((name.to_owned(), value.to_owned()))
@@ -210,13 +214,7 @@ pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow
                     } else {
                         found["status"]["message"].as_str().unwrap_or("waiting").to_owned()
                     };
-                    vec![
-                        text(found, "integration_key"),
-                        text(found, "slug"),
-                        text(&found["meta"]["account"], "label"),
-                        text(found, "id"),
-                        state,
-                    ]
+                    vec![integration_of(found), text(found, "slug"), text(&found["meta"]["account"], "label"), text(found, "id"), state]
                 })
                 .collect();
             print::table(&["INTEGRATION", "SLUG", "ACCOUNT", "ID", "STATE"], &rows);
@@ -256,10 +254,8 @@ pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyho
                 print::json(&reply);
                 return Ok(());
             }
-            let rows: Vec<_> = list(&reply, "oauth_apps")
-                .iter()
-                .map(|app| vec![text(app, "integration_key"), text(app, "client_id"), text(app, "id")])
-                .collect();
+            let rows: Vec<_> =
+                list(&reply, "oauth_apps").iter().map(|app| vec![integration_of(app), text(app, "client_id"), text(app, "id")]).collect();
             print::table(&["INTEGRATION", "CLIENT ID", "ID"], &rows);
         }
         OauthAppCommand::Delete { id, reach } => {

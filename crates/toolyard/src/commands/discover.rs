@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::client::{Client, ShowArgs};
-use super::integrations::{list, text};
+use super::integrations::{list, provided_name, text};
 use super::print;
 use crate::config::Config;
 
@@ -129,10 +129,7 @@ fn name(found: &Value) -> String {
 
 /// The command that brings somebody on.
 fn next(found: &Value, connection: &Value) -> String {
-    let integration = match connection["provider"].as_str() {
-        None | Some("native") => text(found, "integration"),
-        Some(provider) => format!("{provider}/{}", text(found, "integration")),
-    };
+    let integration = provided_name(connection["provider"].as_str(), &text(found, "integration"));
     match (connection.get("slug").and_then(Value::as_str), found.get("event_key").and_then(Value::as_str)) {
         (None, _) => format!("toolyard connect {integration}"),
         (Some(slug), Some(event)) => format!("toolyard trigger create {event} --connection {slug} --workflow …"),

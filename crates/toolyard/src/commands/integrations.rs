@@ -161,6 +161,14 @@ pub(super) fn provided(name: &str) -> (&str, &str) {
     name.split_once('/').unwrap_or(("native", name))
 }
 
+/// The other way round: how commands take an integration.
+pub(super) fn provided_name(provider: Option<&str>, key: &str) -> String {
+    match provider {
+        None | Some("native") => key.to_owned(),
+        Some(provider) => format!("{provider}/{key}"),
+    }
+}
+
 pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
