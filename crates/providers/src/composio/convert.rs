@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use catalog::auth::{AuthScheme, Credentials, Hosted};
 use catalog::{Action, Draft, Event, Integration};
-use serde::{Deserialize, Deserializer, Serialize};
+use kernel::json::Document;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::KEY;
@@ -56,9 +57,9 @@ pub(super) struct Tool {
     #[serde(deserialize_with = "slug")]
     pub(super) toolkit: String,
     #[serde(default)]
-    input_parameters: Value,
+    input_parameters: Schema,
     #[serde(default)]
-    output_parameters: Value,
+    output_parameters: Schema,
     #[serde(default, deserialize_with = "names")]
     scopes: Vec<String>,
     #[serde(default, deserialize_with = "names")]
@@ -78,9 +79,38 @@ pub(super) struct TriggerType {
     #[serde(deserialize_with = "slug")]
     pub(super) toolkit: String,
     #[serde(default, alias = "trigger_config")]
-    config: Value,
+    config: Schema,
     #[serde(default)]
-    payload: Value,
+    payload: Schema,
+}
+
+/// A schema on its way, as text: thousands of them as values would take ten times the room.
+#[derive(Clone, Debug, Default)]
+struct Schema(Option<Document>);
+
+impl Schema {
+    /// The schema, if it is one.
+    fn document(&self) -> Option<Document> {
+        self.0.clone()
+    }
+
+    /// The schema of an object, whatever was given.
+    fn of_object(&self) -> Value {
+        self.0.as_ref().map_or_else(|| json!({"type": "object"}), Document::value)
+    }
+}
+
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Value::deserialize(deserializer)?;
+        Ok(Self(given.is_object().then(|| (&given).into())))
+    }
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_ref().map(Document::value).serialize(serializer)
+    }
 }
 
 /// Everything of one toolkit.
@@ -160,10 +190,10 @@ impl Tool {
     fn action(self, key: String) -> Action {
         let has = |hint: &str| self.tags.iter().any(|tag| tag == hint);
         let name = if self.name.is_empty() { key.clone() } else { self.name };
-        let mut action = Action::new(key, name, self.description, &object(self.input_parameters));
+        let mut action = Action::new(key, name, self.description, &self.input_parameters.of_object());
         action.destructive = has("destructiveHint");
         action.read_only = has("readOnlyHint") && !has("destructiveHint") && !has("updateHint");
-        action.output_schema = self.output_parameters.is_object().then(|| (&self.output_parameters).into());
+        action.output_schema = self.output_parameters.document();
         action.scopes = self.scopes;
         action.categories = self.tags.into_iter().filter(|tag| !HINTS.contains(&tag.as_str())).collect();
         action.remote = Some(self.slug);
@@ -178,8 +208,8 @@ impl TriggerType {
             key: self.slug,
             description: self.description,
             use_cases: Vec::new(),
-            config_schema: (&object(self.config)).into(),
-            payload_schema: self.payload.is_object().then(|| (&self.payload).into()),
+            config_schema: (&self.config.of_object()).into(),
+            payload_schema: self.payload.document(),
         }
     }
 }
@@ -222,10 +252,6 @@ pub(super) fn is_key(text: &str) -> bool {
 /// What can stand between the dots of a call ref.
 pub(super) fn is_segment(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-}
-
-fn object(schema: Value) -> Value {
-    if schema.is_object() { schema } else { json!({"type": "object"}) }
 }
 
 fn nullable<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
