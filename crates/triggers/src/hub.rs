@@ -144,7 +144,7 @@ impl Triggers {
         done
     }
 
-    /// The secrets that a provider may sign with now: the newest, the one before, and the one that the operator set.
+    /// The secrets that a provider may sign with now, as far as it told them: the newest, and the one before.
     pub(crate) async fn hub_secrets(&self, provider: &str) -> Result<Vec<String>, TriggerError> {
         let remembered = self.0.hub.with(|state| state.secrets.clone().filter(|(at, _)| at.elapsed() < REMEMBERED));
         match remembered {
@@ -240,7 +240,7 @@ impl Triggers {
         Ok(())
     }
 
-    /// The subscriptions of a project that have triggers at hubs; to be read before the project goes, and given to `forget` after.
+    /// The subscriptions of a project that have triggers at hubs; to be read before the project goes, and given to `forget_remote` after.
     pub async fn elsewhere(&self, project: ProjectId) -> Result<Vec<Subscription>, TriggerError> {
         let mut all = Vec::new();
         for provider in self.sources.iter().filter(|(_, source)| source.hub().is_some()).map(|(provider, _)| *provider) {
@@ -313,7 +313,7 @@ impl Triggers {
     }
 
     /// Brings a project's subscriptions and its triggers at the provider together: what nobody here wants is removed there, what is gone there
-    /// is not valid here.
+    /// is made again, and what does not work there is not valid here.
     pub async fn tidy(&self, provider: &str, project: ProjectId) -> Result<TidiedTriggers, TriggerError> {
         let Some(source) = self.sources.get(provider).cloned() else { return Ok(TidiedTriggers::default()) };
         let Some(hub) = source.hub() else { return Ok(TidiedTriggers::default()) };
