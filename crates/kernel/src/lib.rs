@@ -11,6 +11,7 @@ pub mod schema;
 pub mod seal;
 pub mod signed;
 pub mod slug;
+pub mod suggest;
 pub mod template;
 pub mod time;
 
