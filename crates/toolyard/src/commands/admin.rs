@@ -5,11 +5,22 @@ use clap::Subcommand;
 use kernel::{KeyId, Permission, Role};
 use serde_json::json;
 
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
 use crate::yard::Yard;
 use crate::{files, vault};
 
+const PROJECTS: Table = Table::new(&[Column::text("SLUG"), Column::text("NAME"), Column::id("ID"), Column::time("CREATED")])
+    .when_empty("there are no projects; `toolyard project create SLUG` makes one");
+const KEYS: Table = Table::new(&[
+    Column::id("ID"),
+    Column::text("NAME"),
+    Column::text("ROLE"),
+    Column::text("KEY"),
+    Column::time("CREATED"),
+    Column::state("STATE"),
+])
+.when_empty("there are no keys; `toolyard key create` makes one");
 const SETTLED: std::time::Duration = std::time::Duration::from_secs(2);
 
 #[derive(Debug, Subcommand)]
@@ -102,7 +113,7 @@ pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::
             } else {
                 let rows: Vec<_> =
                     projects.iter().map(|p| vec![p.slug.clone(), p.name.clone(), p.id.to_string(), p.created_at.to_string()]).collect();
-                print::table(&["SLUG", "NAME", "ID", "CREATED"], &rows);
+                PROJECTS.show(&rows);
             }
         }
         ProjectCommand::Delete { project, yes } => {
@@ -145,7 +156,7 @@ pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
                 print::json(&json!(keys.iter().map(key_json).collect::<Vec<_>>()));
             } else {
                 let rows: Vec<_> = keys.iter().map(key_row).collect();
-                print::table(&["ID", "NAME", "ROLE", "KEY", "CREATED", "STATE"], &rows);
+                KEYS.show(&rows);
             }
         }
         KeyCommand::Revoke { id } => {

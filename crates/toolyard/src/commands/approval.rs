@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
 
+const APPROVALS: Table =
+    Table::new(&[Column::id("ID"), Column::state("STATUS"), Column::time("ASKED"), Column::text("CALL"), Column::text("ARGUMENTS")])
+        .when_empty("no approvals; calls wait for a person where `toolyard permissions ask REF` says so");
 const SHOWN_ARGUMENTS: usize = 80;
 
 /// Without a command it lists.
@@ -106,7 +109,7 @@ async fn list_approvals(config: &Config, args: &ListArgs) -> anyhow::Result<()> 
             vec![text(row, "id"), text(row, "status"), text(row, "created_at"), text(row, "call_ref"), arguments]
         })
         .collect();
-    print::table(&["ID", "STATUS", "ASKED", "CALL", "ARGUMENTS"], &rows);
+    APPROVALS.show(&rows);
     Ok(())
 }
 
@@ -220,5 +223,5 @@ async fn change(config: &Config, remote: &Remote, edit: impl FnOnce(&mut Value) 
 fn show(permissions: &Value) {
     let mut rows: Vec<_> = list(permissions, "rules").iter().map(|rule| vec![text(rule, "permission"), text(rule, "pattern")]).collect();
     rows.push(vec![permissions["default"].as_str().unwrap_or("unset").to_owned(), "(everything else)".to_owned()]);
-    print::table(&["PERMISSION", "CALLS"], &rows);
+    Table::new(&[Column::state("PERMISSION"), Column::text("CALLS")]).show(&rows);
 }

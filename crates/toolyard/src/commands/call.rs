@@ -71,7 +71,7 @@ pub(super) async fn call(config: Config, args: CallArgs) -> anyhow::Result<bool>
         }
     };
     let body = json!({"data": {"id": "cli", "type": "function", "function": {"name": name, "arguments": args.arguments.read()?}}});
-    let reply = client.post("/tools/call", &body).await?;
+    let reply = client.doing(format!("calling {name}")).post("/tools/call", &body).await?;
     Ok(outcome(&reply, args.json))
 }
 

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 use url::Url;
 
+use super::print;
 use crate::config::Config;
 use crate::files;
 
@@ -37,11 +38,13 @@ pub(super) struct ShowArgs {
 }
 
 /// A client of one server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Client {
     base: Url,
     key: HeaderValue,
     egress: Egress,
+    /// What somebody who waits for more than a second is told.
+    doing: String,
 }
 
 impl Client {
@@ -56,7 +59,13 @@ impl Client {
         // The one address that the user named; it may well be private.
         let allow: Allow = base.host_str().context("the address names no host")?.trim_matches(['[', ']']).parse()?;
         let egress = Egress::new(egress::Config { allow, ..egress::Config::default() })?;
-        Ok(Self { base, key, egress })
+        let doing = format!("waiting for {}", base.origin().ascii_serialization());
+        Ok(Self { base, key, egress, doing })
+    }
+
+    /// The same, with better words for what its requests are for.
+    pub(super) fn doing(&self, what: impl Into<String>) -> Self {
+        Self { doing: what.into(), ..self.clone() }
     }
 
     /// The same server, as its operator.
@@ -126,7 +135,7 @@ impl Client {
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.to_string());
         }
-        let response = self.egress.send(request).await.with_context(|| self.unreachable())?;
+        let response = print::during(&self.doing, Box::pin(self.egress.send(request))).await.with_context(|| self.unreachable())?;
         Ok((response.status, serde_json::from_slice(&response.body).unwrap_or(Value::Null)))
     }
 }

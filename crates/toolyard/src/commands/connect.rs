@@ -9,11 +9,23 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, provided, provided_name, text};
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
 
 const WAIT: Duration = Duration::from_mins(10);
 const POLL: Duration = Duration::from_secs(1);
+
+const CONNECTIONS: Table = Table::new(&[
+    Column::text("INTEGRATION"),
+    Column::text("SLUG"),
+    Column::text("ACCOUNT"),
+    Column::id("ID"),
+    Column::state("STATE"),
+    Column::text("WHY"),
+])
+.when_empty("nothing is connected; `toolyard connect INTEGRATION` connects an account, `toolyard integrations` lists what there is");
+const OAUTH_APPS: Table = Table::new(&[Column::text("INTEGRATION"), Column::text("CLIENT ID"), Column::id("ID")])
+    .when_empty("there are no OAuth apps; `toolyard oauth-app set INTEGRATION --client-id ID` keeps one");
 
 #[derive(Debug, Args)]
 pub(super) struct ConnectArgs {
@@ -120,6 +132,16 @@ pub(super) enum OauthAppCommand {
     },
 }
 
+/// Whether a connection can be used; a message says why it cannot any more.
+fn state(row: &Value) -> &'static str {
+    match (row["flags"]["is_valid"] == true, row["status"]["message"].is_string()) {
+        (true, false) => "ready",
+        (true, true) => "failing",
+        (false, true) => "failed",
+        (false, false) => "waiting",
+    }
+}
+
 fn integration_of(row: &Value) -> String {
     provided_name(row["provider_key"].as_str(), &text(row, "integration_key"))
 }
@@ -161,9 +183,14 @@ pub(super) async fn connect(config: Config, args: ConnectArgs) -> anyhow::Result
     Ok(())
 }
 
+/// Waits for the person in the browser.
 async fn wait(client: &Client, id: &str) -> anyhow::Result<Value> {
-    let started = Instant::now();
     eprintln!("waiting for the browser (Ctrl-C to stop waiting)");
+    print::during("nobody has finished it yet", Box::pin(settled(client, id))).await
+}
+
+async fn settled(client: &Client, id: &str) -> anyhow::Result<Value> {
+    let started = Instant::now();
     while started.elapsed() < WAIT {
         let reply = client.get(&format!("/tools/connections/{id}")).await?;
         if reply["connection"]["flags"]["is_valid"] == true {
@@ -209,15 +236,12 @@ pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow
             let rows: Vec<_> = list(&reply, "connections")
                 .iter()
                 .map(|found| {
-                    let state = if found["flags"]["is_valid"] == true {
-                        "ready".to_owned()
-                    } else {
-                        found["status"]["message"].as_str().unwrap_or("waiting").to_owned()
-                    };
-                    vec![integration_of(found), text(found, "slug"), text(&found["meta"]["account"], "label"), text(found, "id"), state]
+                    let account = text(&found["meta"]["account"], "label");
+                    let state = state(found).to_owned();
+                    vec![integration_of(found), text(found, "slug"), account, text(found, "id"), state, text(&found["status"], "message")]
                 })
                 .collect();
-            print::table(&["INTEGRATION", "SLUG", "ACCOUNT", "ID", "STATE"], &rows);
+            CONNECTIONS.show(&rows);
         }
         ConnectionsCommand::Refresh { id, remote } => {
             let reply = Client::new(&config, &remote)?.post(&format!("/tools/connections/{}/refresh", encode(&id)), &json!({})).await?;
@@ -256,7 +280,7 @@ pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyho
             }
             let rows: Vec<_> =
                 list(&reply, "oauth_apps").iter().map(|app| vec![integration_of(app), text(app, "client_id"), text(app, "id")]).collect();
-            print::table(&["INTEGRATION", "CLIENT ID", "ID"], &rows);
+            OAUTH_APPS.show(&rows);
         }
         OauthAppCommand::Delete { id, reach } => {
             let (client, path) = reach.client(&config)?;

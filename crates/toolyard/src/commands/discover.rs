@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, ShowArgs};
 use super::integrations::{list, provided_name, text};
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
 
 #[derive(Debug, Args)]
@@ -38,6 +38,9 @@ pub(super) struct DiscoverArgs {
     show: ShowArgs,
 }
 
+const FOUND: Table = Table::new(&[Column::text("USE CASE"), Column::text("FOUND"), Column::state("STATE"), Column::text("NEXT")]);
+const LEARNT: Table = Table::new(&[Column::text("USE CASE"), Column::text("LED TO"), Column::number("TIMES"), Column::id("ID")])
+    .when_empty("nothing was learned yet; a use case is, once a call of what was found for it succeeds");
 const LEARNED: &str = "/tools/discover/learned";
 
 /// Shows what fits; `false` when a use case found nothing.
@@ -60,13 +63,13 @@ pub(super) async fn run(config: Config, args: DiscoverArgs) -> anyhow::Result<bo
         body["provider"] = json!(provider);
     }
     let path = if args.events { "/triggers/discover" } else { "/tools/discover" };
-    let reply = client.post(path, &body).await?;
+    let reply = client.doing("searching; the first search after a start builds its index").post(path, &body).await?;
     let capabilities = list(&reply, "capabilities");
     if args.show.json {
         print::json(&reply);
     } else {
         let rows: Vec<Vec<String>> = capabilities.iter().flat_map(|capability| rows(capability, &reply)).collect();
-        print::table(&["USE CASE", "FOUND", "STATE", "NEXT"], &rows);
+        FOUND.show(&rows);
         for note in general_notes(&reply) {
             eprintln!("note: {note}");
         }
@@ -84,7 +87,7 @@ async fn learned(client: &Client, as_json: bool) -> anyhow::Result<bool> {
         let action = format!("{}.{}", text(learned, "integration"), text(learned, "action"));
         vec![text(learned, "use_case"), action, learned["uses"].to_string(), text(learned, "id")]
     };
-    print::table(&["USE CASE", "LED TO", "TIMES", "ID"], &list(&reply, "use_cases").iter().map(row).collect::<Vec<_>>());
+    LEARNT.show(&list(&reply, "use_cases").iter().map(row).collect::<Vec<_>>());
     if reply["learns"] == false {
         print::out("Learning is off; switch it on with `toolyard discover --learning true`.\n");
     }

@@ -9,13 +9,23 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
 
 /// A large document takes its time to get there.
 const PATIENCE: Duration = Duration::from_mins(3);
 /// As many of a list as people read.
 const SHOWN: usize = 20;
+
+const IMPORTS: Table = Table::new(&[
+    Column::text("INTEGRATION"),
+    Column::text("NAME"),
+    Column::number("ACTIONS"),
+    Column::number("VERSION"),
+    Column::text("FROM"),
+    Column::id("ID"),
+])
+.when_empty("nothing is imported; `toolyard import openapi URL` and `toolyard import mcp URL` import something");
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ImportCommand {
@@ -136,7 +146,7 @@ pub(super) async fn run(config: Config, command: ImportCommand) -> anyhow::Resul
         ImportCommand::Refresh { import, how } => {
             let client = Client::new(&config, &how.remote)?;
             let path = format!("/tools/imports/{}/refresh?{}", find(&client, &import).await?, how.query());
-            show(&client.post_within(&path, &json!({}), PATIENCE).await?, how.json);
+            show(&client.doing(format!("importing {import} again")).post_within(&path, &json!({}), PATIENCE).await?, how.json);
             Ok(())
         }
         ImportCommand::Remove { import, force, remote } => {
@@ -164,7 +174,7 @@ async fn openapi(config: &Config, args: OpenapiArgs) -> anyhow::Result<()> {
     }
     let client = Client::new(config, &args.how.remote)?;
     let path = format!("/tools/imports/openapi?{}", args.how.query());
-    show(&client.post_within(&path, &json!({"import": import}), PATIENCE).await?, args.how.json);
+    show(&client.doing("importing the API").post_within(&path, &json!({"import": import}), PATIENCE).await?, args.how.json);
     Ok(())
 }
 
@@ -188,7 +198,7 @@ async fn mcp(config: &Config, args: McpArgs) -> anyhow::Result<()> {
     }
     let client = Client::new(config, &args.how.remote)?;
     let path = format!("/tools/imports/mcp?{}", args.how.query());
-    show(&client.post_within(&path, &json!({"import": import}), PATIENCE).await?, args.how.json);
+    show(&client.doing("importing the MCP server").post_within(&path, &json!({"import": import}), PATIENCE).await?, args.how.json);
     Ok(())
 }
 
@@ -230,7 +240,7 @@ async fn show_all(client: &Client, json: bool) -> anyhow::Result<()> {
             vec![key, text(import, "name"), import["actions_count"].to_string(), import["version"].to_string(), source, text(import, "id")]
         })
         .collect();
-    print::table(&["INTEGRATION", "NAME", "ACTIONS", "VERSION", "FROM", "ID"], &rows);
+    IMPORTS.show(&rows);
     Ok(())
 }
 

@@ -8,8 +8,12 @@ use providers::native::manifest::{Manifest, check};
 use serde_json::Value;
 
 use super::client::{Client, Remote};
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
+
+const INTEGRATIONS: Table =
+    Table::new(&[Column::text("KEY"), Column::text("NAME"), Column::number("ACTIONS"), Column::number("EVENTS"), Column::text("AUTH")])
+        .when_empty("no integration fits; `toolyard import openapi URL` and `toolyard import mcp URL` add your own");
 
 /// Without a command it lists.
 #[derive(Debug, Args)]
@@ -78,7 +82,7 @@ pub(super) async fn run(config: Config, args: IntegrationsArgs) -> anyhow::Resul
                     ]
                 })
                 .collect();
-            print::table(&["KEY", "NAME", "ACTIONS", "EVENTS", "AUTH"], &rows);
+            INTEGRATIONS.show(&rows);
         }
         IntegrationsCommand::Show { integration, action, json, remote } => {
             let client = Client::new(&config, &remote)?;

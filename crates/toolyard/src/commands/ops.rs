@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::call::{Arguments, outcome};
 use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
 
 /// Without a command it lists.
@@ -69,7 +69,7 @@ pub(super) async fn run(config: Config, args: OpsArgs) -> anyhow::Result<bool> {
                     vec![text(op, "op"), text(op, "permission"), first]
                 })
                 .collect();
-            print::table(&["OP", "PERMISSION", "DESCRIPTION"], &rows);
+            Table::new(&[Column::text("OP"), Column::state("PERMISSION"), Column::text("DESCRIPTION")]).show(&rows);
         }
         OpsCommand::Show { op, remote } => {
             let reply = Client::new(&config, &remote)?.get("/tools/ops").await?;
@@ -90,7 +90,7 @@ async fn call(config: &Config, args: CallArgs) -> anyhow::Result<bool> {
         (None, None) => json!({}),
     };
     let body = json!({"arguments": args.arguments.read()?, "context": context});
-    let reply = client.post(&format!("/tools/ops/{}", encode(&args.op)), &body).await?;
+    let reply = client.doing(format!("calling {}", args.op)).post(&format!("/tools/ops/{}", encode(&args.op)), &body).await?;
     Ok(outcome(&reply, args.json))
 }
 

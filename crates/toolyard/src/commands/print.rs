@@ -1,6 +1,13 @@
-//! Data goes to stdout; a reader that goes away is no error.
+//! Data goes to stdout; a reader that goes away is no error. People at a terminal get columns, colours and their own time; programs get everything as it is.
+
+mod progress;
+mod table;
 
 use std::io::{IsTerminal, Write};
+
+pub(super) use progress::during;
+pub(super) use table::{Column, Table};
+use table::{View, clean};
 
 /// Prints text as it is.
 pub(super) fn out(text: &str) {
@@ -18,45 +25,36 @@ pub(super) fn json(value: &serde_json::Value) {
     out(&format!("{value:#}\n"));
 }
 
-/// Prints rows in columns, each as wide as its widest cell. A program at the other end gets the rows alone, cells between tabs.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) {
-    if !is_terminal() {
-        for row in rows {
-            out(&tabbed(row));
-        }
-        return;
-    }
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        cells.chain(std::iter::once(header[column].len())).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    out(&padded(&mut header.iter().copied(), &widths));
-    for row in rows {
-        out(&padded(&mut row.iter().map(String::as_str), &widths));
+/// Prints what a change came to: the whole answer as JSON, or one line.
+pub(super) fn done(reply: &serde_json::Value, as_json: bool, line: &str) {
+    if as_json {
+        json(reply);
+    } else {
+        out(&format!("{line}\n"));
     }
 }
 
-/// One row of a table that grows while it is read, so that its widths are fixed beforehand.
-pub(super) fn row(cells: &[String], widths: &[usize]) -> String {
-    if is_terminal() { padded(&mut cells.iter().map(String::as_str), widths) } else { tabbed(cells) }
+/// Prints rows below plain titles.
+pub(super) fn table(titles: &[&str], rows: &[Vec<String>]) {
+    let columns: Vec<Column> = titles.iter().map(|title| Column::text(title)).collect();
+    Table::new(&columns).show(rows);
 }
 
-/// The header of such a table, for people only.
-pub(super) fn header(cells: &[&str], widths: &[usize]) -> String {
-    if is_terminal() { padded(&mut cells.iter().copied(), widths) } else { String::new() }
+/// Prints one thing: a name and a value a line, without those that are empty.
+pub(super) fn fields(fields: &[(&str, String)]) {
+    let said = || fields.iter().filter(|(_, value)| !value.is_empty());
+    let width = said().map(|(name, _)| name.len()).max().unwrap_or_default();
+    for (name, value) in said() {
+        let value = if is_terminal() { clean(value) } else { value.clone() };
+        out(&format!("{name:<width$}  {value}\n"));
+    }
+}
+
+/// A time for a line of text: on a terminal on this machine's clock, else as it was sent.
+pub(super) fn time(sent: &str) -> String {
+    View::of_stdout().map_or_else(|| sent.to_owned(), |view| view.time(sent))
 }
 
 fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
-}
-
-fn tabbed(row: &[String]) -> String {
-    let clean = |cell: &String| cell.replace(['\t', '\n'], " ");
-    format!("{}\n", row.iter().map(clean).collect::<Vec<_>>().join("\t"))
-}
-
-fn padded(cells: &mut dyn Iterator<Item = &str>, widths: &[usize]) -> String {
-    let cells: Vec<String> = cells.zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-    format!("{}\n", cells.join("  ").trim_end())
 }

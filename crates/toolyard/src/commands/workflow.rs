@@ -9,10 +9,16 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Remote};
 use super::integrations::{list, text};
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
 
 const PAGE: usize = 500;
+
+const WORKFLOWS: Table = Table::new(&[Column::text("SLUG"), Column::text("NAME"), Column::id("ID"), Column::state("STATE")])
+    .when_empty("there are no workflows; `toolyard workflow create SLUG --file DATA.json` makes one");
+const RUNS: Table =
+    Table::new(&[Column::time("STARTED"), Column::state("CODE"), Column::number("TOOK"), Column::id("ID"), Column::text("MESSAGE")])
+        .when_empty("no runs; `toolyard workflow run SLUG` makes one");
 
 /// Without a command it lists.
 #[derive(Debug, Args)]
@@ -149,7 +155,7 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             let body = json!({"workflow": {"slug": slug, "name": name, "data": data}});
             let reply = Client::new(&config, &remote)?.post("/simple/workflows", &body).await?;
             let done = format!("created {slug}, version {}", text(&reply["workflow"], "version"));
-            say(&reply, json, &done);
+            print::done(&reply, json, &done);
             Ok(())
         }
         WorkflowCommand::Commit { slug, file, message, json, remote } => {
@@ -161,7 +167,7 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             let reply = client.post("/workflows/revisions/commit", &body).await?;
             let version = text(&reply["workflow_revision"], "version");
             let verb = if reply["status"] == "committed" { "committed" } else { "nothing changed:" };
-            say(&reply, json, &format!("{verb} {slug}, version {version}"));
+            print::done(&reply, json, &format!("{verb} {slug}, version {version}"));
             Ok(())
         }
         WorkflowCommand::Deploy { slug, to, version, message, json, remote } => {
@@ -170,13 +176,14 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
                 body["workflow_revision_ref"] = json!({"version": version});
             }
             let reply = Client::new(&config, &remote)?.post("/workflows/revisions/deploy", &body).await?;
-            say(&reply, json, &format!("deployed {slug}, version {}, to {to}", text(&reply["workflow_revision"], "version")));
+            print::done(&reply, json, &format!("deployed {slug}, version {}, to {to}", text(&reply["workflow_revision"], "version")));
             Ok(())
         }
         WorkflowCommand::Run { slug, which, inputs, json, remote } => {
             let inputs: Value = serde_json::from_str(&inputs).context("--inputs is not JSON")?;
             let body = json!({"references": which.references(&slug, ""), "data": {"inputs": inputs}});
-            let reply = Client::new(&config, &remote)?.post("/workflows/invoke", &body).await?;
+            let client = Client::new(&config, &remote)?.doing(format!("running {slug}"));
+            let reply = client.post("/workflows/invoke", &body).await?;
             print::json(if json { &reply } else { &reply["data"]["outputs"] });
             Ok(())
         }
@@ -224,7 +231,7 @@ async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
     }
     let state = |row: &Value| if row["deleted_at"].is_string() { "archived" } else { "" };
     let rows: Vec<_> = found.iter().map(|row| vec![text(row, "slug"), text(row, "name"), text(row, "id"), state(row).to_owned()]).collect();
-    print::table(&["SLUG", "NAME", "ID", "STATE"], &rows);
+    WORKFLOWS.show(&rows);
     Ok(())
 }
 
@@ -247,7 +254,7 @@ async fn show(client: &Client, slug: &str, which: &Which, json: bool) -> anyhow:
         .iter()
         .map(|row| vec![text(row, "version"), text(row, "created_at"), text(row, "message")])
         .collect();
-    print::table(&["VERSION", "CREATED", "MESSAGE"], &rows);
+    Table::new(&[Column::number("VERSION"), Column::time("CREATED"), Column::text("MESSAGE")]).show(&rows);
     Ok(())
 }
 
@@ -269,7 +276,7 @@ async fn runs(client: &Client, slug: Option<&str>, limit: u32, json: bool) -> an
             vec![text(row, "created_at"), status["code"].to_string(), took, text(row, "id"), text(status, "message")]
         })
         .collect();
-    print::table(&["STARTED", "CODE", "TOOK", "ID", "MESSAGE"], &rows);
+    RUNS.show(&rows);
     Ok(())
 }
 
@@ -278,14 +285,6 @@ async fn id_of(client: &Client, slug: &str) -> anyhow::Result<String> {
     let reply = client.post("/workflows/query", &body).await?;
     let found = list(&reply, "workflows").first();
     found.map(|row| text(row, "id")).with_context(|| format!("there is no workflow `{slug}`; `toolyard workflow` lists them"))
-}
-
-fn say(reply: &Value, json: bool, done: &str) {
-    if json {
-        print::json(reply);
-    } else {
-        print::out(&format!("{done}\n"));
-    }
 }
 
 fn read(path: &Path) -> anyhow::Result<Value> {

@@ -3,8 +3,36 @@
 use serde_json::Value;
 
 use super::super::integrations::{list, text};
-use super::super::print;
+use super::super::print::{self, Column, Table};
 use super::app_names;
+
+const AGENTS: Table = Table::new(&[
+    Column::number("ID"),
+    Column::text("NAME"),
+    Column::text("TYPE"),
+    Column::state("STATUS"),
+    Column::text("MODE"),
+    Column::text("APPS"),
+])
+.when_empty("there are no agents; `toolyard agent create NAME --app APP` makes one");
+const APPS: Table = Table::new(&[
+    Column::text("APP"),
+    Column::number("STABLE ID"),
+    Column::number("PRIORITY"),
+    Column::state("USABLE"),
+    Column::text("CONFIG"),
+])
+.when_empty("no app is assigned to it; `toolyard agent assign AGENT APP` assigns one");
+const TOOLS: Table = Table::new(&[Column::text("TOOL"), Column::state("PERMISSION"), Column::text("WHAT IT DOES")])
+    .when_empty("it may use no tool; --excluded says why, `toolyard agent assign AGENT APP` gives it some");
+const HISTORY: Table = Table::new(&[
+    Column::time("WHEN"),
+    Column::number("VERSION"),
+    Column::text("CHANGE"),
+    Column::text("APP"),
+    Column::text("AFTER"),
+    Column::text("BY"),
+]);
 
 pub(super) fn agents(reply: &Value, json: bool) {
     if json {
@@ -22,7 +50,7 @@ pub(super) fn agents(reply: &Value, json: bool) {
         ]
     };
     let rows: Vec<_> = reply.as_array().into_iter().flatten().map(row).collect();
-    print::table(&["ID", "NAME", "TYPE", "STATUS", "MODE", "APPS"], &rows);
+    AGENTS.show(&rows);
 }
 
 pub(super) fn agent(agent: &Value, json: bool) {
@@ -46,7 +74,7 @@ pub(super) fn agent(agent: &Value, json: bool) {
         vec![text(tool, "app_name"), tool["stable_id"].to_string(), tool["priority"].to_string(), usable, tool["configuration"].to_string()]
     };
     let rows: Vec<_> = list(agent, "tools").iter().map(row).collect();
-    print::table(&["APP", "STABLE ID", "PRIORITY", "USABLE", "CONFIG"], &rows);
+    APPS.show(&rows);
 }
 
 /// Definitions are printed alone, ready to be handed on.
@@ -61,7 +89,7 @@ pub(super) fn toolset(reply: &Value, is_formatted: bool, excluded: bool, json: b
     }
     let row = |tool: &Value| vec![text(tool, "call_ref"), text(tool, "permission"), text(tool, "description")];
     let rows: Vec<_> = list(reply, "tools").iter().map(row).collect();
-    print::table(&["TOOL", "PERMISSION", "WHAT IT DOES"], &rows);
+    TOOLS.show(&rows);
     let left = list(reply, "left_out");
     if excluded {
         for left in left {
@@ -88,5 +116,5 @@ pub(super) fn history(reply: &Value, json: bool) {
         ]
     };
     let rows: Vec<_> = list(reply, "history").iter().map(row).collect();
-    print::table(&["WHEN", "VERSION", "CHANGE", "APP", "AFTER", "BY"], &rows);
+    HISTORY.show(&rows);
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::client::{Client, Remote};
 use super::super::integrations::{encode, list, text};
-use super::super::print;
+use super::super::print::{self, Column, Table};
 use super::{Kind, named};
 use crate::config::Config;
 
@@ -20,8 +20,16 @@ const PAGE: u32 = 200;
 const OPEN: usize = 50;
 /// How many ended rows are remembered.
 const MEMORY: usize = 20_000;
-const HEADER: [&str; 7] = ["UPDATED", "STATE", "CODE", "TRIES", "ID", "EVENT", "MESSAGE"];
-const WIDTHS: [usize; 7] = [27, 7, 4, 5, 36, 20, 0];
+const DELIVERIES: Table = Table::new(&[
+    Column::time("UPDATED"),
+    Column::state("STATE"),
+    Column::state("CODE").wide(4),
+    Column::number("TRIES"),
+    Column::id("ID"),
+    Column::text("EVENT"),
+    Column::text("MESSAGE"),
+])
+.when_empty("no deliveries; `toolyard trigger` lists what could make some, `toolyard trigger create` and `schedule` make it");
 
 #[derive(Debug, Args)]
 pub(super) struct DeliveriesArgs {
@@ -109,7 +117,7 @@ impl DeliveriesArgs {
     }
 
     fn line(&self, row: &Value) -> String {
-        if self.json { format!("{row}\n") } else { print::row(&cells(row), &WIDTHS) }
+        if self.json { format!("{row}\n") } else { DELIVERIES.row(&cells(row)) }
     }
 }
 
@@ -132,7 +140,7 @@ pub(super) async fn list_or_follow(config: &Config, args: &DeliveriesArgs) -> an
     if args.json {
         print::json(&reply);
     } else {
-        print::table(&HEADER, &rows.iter().map(cells).collect::<Vec<_>>());
+        DELIVERIES.show(&rows.iter().map(cells).collect::<Vec<_>>());
     }
     Ok(())
 }
@@ -177,7 +185,7 @@ fn has_ended(seen: &Seen) -> bool {
 
 async fn follow(query: &Query<'_>, args: &DeliveriesArgs, begin: &[Value]) -> anyhow::Result<()> {
     let mut known: HashMap<String, Seen> = HashMap::new();
-    if !args.json && !print::reaches(&print::header(&HEADER, &WIDTHS)) {
+    if !args.json && !print::reaches(&DELIVERIES.header()) {
         return Ok(());
     }
     let (fresh, old) = begin.split_at(begin.len().min(args.limit as usize));
@@ -246,7 +254,7 @@ async fn look(query: &Query<'_>, known: &mut HashMap<String, Seen>) -> anyhow::R
 pub(super) async fn retry(config: &Config, args: &RetryArgs) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
     let reply = client.post(&format!("/triggers/deliveries/{}/retry", encode(&args.id)), &json!({})).await?;
-    super::say(&reply, args.json, &format!("running {} again", args.id));
+    print::done(&reply, args.json, &format!("running {} again", args.id));
     Ok(())
 }
 
@@ -259,6 +267,6 @@ pub(super) async fn replay(config: &Config, args: &ReplayArgs) -> anyhow::Result
         Some(1) => "running 1 delivery again".to_owned(),
         count => format!("running {} deliveries again", count.unwrap_or_default()),
     };
-    super::say(&reply, args.json, &done);
+    print::done(&reply, args.json, &done);
     Ok(())
 }

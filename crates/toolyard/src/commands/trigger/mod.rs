@@ -11,10 +11,23 @@ use uuid::Uuid;
 
 use super::client::{Client, Remote};
 use super::integrations::{encode, list, text};
-use super::print;
+use super::print::{self, Column, Table};
 use crate::config::Config;
 
 const PAGE: usize = 500;
+
+const TRIGGERS: Table = Table::new(&[
+    Column::text("KIND"),
+    Column::text("NAME"),
+    Column::text("WHAT"),
+    Column::text("RUNS"),
+    Column::state("STATE"),
+    Column::time("NEXT OR WHY"),
+    Column::id("ID"),
+])
+.when_empty(
+    "there are no triggers; `toolyard trigger create EVENT --workflow SLUG` and `toolyard trigger schedule CRON --workflow SLUG` make some",
+);
 
 /// Without a command it lists.
 #[derive(Debug, Args)]
@@ -160,7 +173,7 @@ async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
         ]
     };
     let lines = subscriptions.iter().map(|row| line(Kind::Subscription, row)).chain(schedules.iter().map(|row| line(Kind::Schedule, row)));
-    print::table(&["KIND", "NAME", "WHAT", "RUNS", "STATE", "NEXT OR WHY", "ID"], &lines.collect::<Vec<_>>());
+    TRIGGERS.show(&lines.collect::<Vec<_>>());
     Ok(())
 }
 
@@ -239,20 +252,12 @@ fn called(row: &Value) -> String {
     row["name"].as_str().map_or_else(|| text(row, "id"), str::to_owned)
 }
 
-fn say(reply: &Value, json: bool, done: &str) {
-    if json {
-        print::json(reply);
-    } else {
-        print::out(&format!("{done}\n"));
-    }
-}
-
 async fn switch(config: &Config, args: &Named, verb: &str, done: &str) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
     let (kind, row) = named(&client, &args.who).await?;
     let reply = client.post(&format!("{}/{verb}", kind.path(&text(&row, "id"))), &json!({})).await?;
     let next = reply[kind.one()]["next_fire_at"].as_str().map(|next| format!(", next at {next}")).unwrap_or_default();
-    say(&reply, args.json, &format!("{done} {}{next}", called(&row)));
+    print::done(&reply, args.json, &format!("{done} {}{next}", called(&row)));
     Ok(())
 }
 
@@ -260,7 +265,7 @@ async fn delete(config: &Config, args: &Named) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
     let (kind, row) = named(&client, &args.who).await?;
     client.delete(&kind.path(&text(&row, "id"))).await?;
-    say(&json!({"deleted": row["id"]}), args.json, &format!("deleted {}", called(&row)));
+    print::done(&json!({"deleted": row["id"]}), args.json, &format!("deleted {}", called(&row)));
     Ok(())
 }
 
@@ -271,6 +276,6 @@ async fn run_now(config: &Config, args: &Named) -> anyhow::Result<()> {
         bail!("`{}` is a subscription; only a schedule can be run by hand", args.who);
     }
     let reply = client.post(&format!("{}/run", kind.path(&text(&row, "id"))), &json!({})).await?;
-    say(&reply, args.json, &format!("running {}, delivery {}", called(&row), text(&reply["delivery"], "id")));
+    print::done(&reply, args.json, &format!("running {}, delivery {}", called(&row), text(&reply["delivery"], "id")));
     Ok(())
 }

@@ -7,9 +7,12 @@ use uuid::Uuid;
 
 use super::super::client::{Client, Remote};
 use super::super::integrations::{encode, list, text};
-use super::super::print;
+use super::super::print::{self, Column, Table};
 use super::{Kind, named, state, target, what};
 use crate::config::Config;
+
+const ATTEMPTS: Table =
+    Table::new(&[Column::number("TRY"), Column::time("STARTED"), Column::state("CODE"), Column::id("RUN"), Column::text("MESSAGE")]);
 
 #[derive(Debug, Args)]
 pub(super) struct EventsArgs {
@@ -49,7 +52,9 @@ pub(super) async fn events(config: &Config, args: &EventsArgs) -> anyhow::Result
             return Ok(());
         }
         let rows: Vec<_> = found.iter().map(|row| vec![text(row, "key"), text(row, "name"), row["events_count"].to_string()]).collect();
-        print::table(&["KEY", "NAME", "EVENTS"], &rows);
+        Table::new(&[Column::text("KEY"), Column::text("NAME"), Column::number("EVENTS")])
+            .when_empty("no integration with events fits")
+            .show(&rows);
         return Ok(());
     };
     let path = format!("{root}/{}/events", encode(integration));
@@ -64,7 +69,7 @@ pub(super) async fn events(config: &Config, args: &EventsArgs) -> anyhow::Result
         return Ok(());
     }
     let rows: Vec<_> = list(&reply, "events").iter().map(|event| vec![text(event, "key"), text(event, "description")]).collect();
-    print::table(&["EVENT", "WHEN"], &rows);
+    Table::new(&[Column::text("EVENT"), Column::text("WHEN")]).when_empty("no event fits").show(&rows);
     Ok(())
 }
 
@@ -124,16 +129,14 @@ pub(super) async fn show(config: &Config, args: &ShowArgs) -> anyhow::Result<()>
         ("runs", target(&row)),
         ("state", state(&row).to_owned()),
         ("why", text(&row, "reason")),
-        ("next", text(&row, "next_fire_at")),
+        ("next", print::time(&text(&row, "next_fire_at"))),
         ("address", text(&row, "url")),
         ("integration", text(&row, "integration_key")),
         ("connection", text(&row, "connection_id")),
-        ("created", text(&row, "created_at")),
+        ("created", print::time(&text(&row, "created_at"))),
     ];
     print::out(&format!("{} {}\n\n", kind.one(), text(&row, "id")));
-    for (name, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
-        print::out(&format!("{name:<12} {value}\n"));
-    }
+    print::fields(&pairs);
     print::out("\n");
     print::json(&row["data"]);
     Ok(())
@@ -151,16 +154,14 @@ fn show_delivery(reply: &Value, json: bool) {
         ("state", text(delivery, "state")),
         ("code", text(status, "code")),
         ("message", text(status, "message")),
-        ("next try", text(&delivery["data"], "next_attempt_at")),
+        ("next try", print::time(&text(&delivery["data"], "next_attempt_at"))),
         ("event", text(delivery, "event_id")),
         ("stored as", text(delivery, "event_row_id")),
         ("subscription", text(delivery, "subscription_id")),
         ("schedule", text(delivery, "schedule_id")),
-        ("created", text(delivery, "created_at")),
+        ("created", print::time(&text(delivery, "created_at"))),
     ];
-    for (name, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
-        print::out(&format!("{name:<12} {value}\n"));
-    }
+    print::fields(&pairs);
     print::out("\n");
     let rows: Vec<_> = list(delivery, "attempts")
         .iter()
@@ -174,7 +175,7 @@ fn show_delivery(reply: &Value, json: bool) {
             ]
         })
         .collect();
-    print::table(&["TRY", "STARTED", "CODE", "RUN", "MESSAGE"], &rows);
+    ATTEMPTS.show(&rows);
     print::out("\n");
     print::json(&delivery["data"]);
 }
