@@ -7,8 +7,10 @@ use std::time::Duration;
 use agents::toolset::{Tool, Toolset, define};
 use agents::{AgentCall, AgentError, AgentRef, Agents};
 use futures_util::future::BoxFuture;
+use kernel::CallRef;
 use serde_json::{Map, Value, json};
 use tools::format::Format;
+use tools::ops::{self, Op};
 use tools::{CallError, OwnRoutes};
 
 use crate::approval::Approver;
@@ -35,8 +37,11 @@ impl std::fmt::Debug for AgentTools {
 }
 
 impl AgentTools {
+    /// Without ops that need the values of a run: a client of the protocol has no run to take them from.
     async fn toolset(&self) -> Result<Toolset, Fault> {
-        self.agents.toolset(self.approver.scope, self.agent).await.map_err(fault)
+        let mut toolset = self.agents.toolset(self.approver.scope, self.agent).await.map_err(fault)?;
+        toolset.tools.retain(|tool| !needs_context(tool));
+        Ok(toolset)
     }
 
     async fn page(&self, cursor: Option<&str>) -> Result<Page, Fault> {
@@ -113,6 +118,13 @@ impl Searchable for AgentTools {
 
     fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<Outcome, Fault>> {
         Box::pin(connect::connect(&self.approver.tools, self.approver.scope, arguments))
+    }
+}
+
+fn needs_context(tool: &Tool) -> bool {
+    match &tool.call_ref {
+        CallRef::Reserved { op } => ops::find(op).is_some_and(Op::needs_context),
+        _ => false,
     }
 }
 

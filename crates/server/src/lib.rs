@@ -77,10 +77,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// A little less than the whole request has, so that a run that is too long can still be answered as one.
+    /// How long a run may take within one request.
     pub(crate) fn run_limit(&self) -> Duration {
-        self.request_timeout.saturating_sub(Duration::from_secs(1)).max(self.request_timeout / 2)
+        run_limit(self.request_timeout)
     }
+}
+
+/// A little less than the whole request has, so that a run that is too long can still be answered as one.
+fn run_limit(request: Duration) -> Duration {
+    request.saturating_sub(Duration::from_secs(1)).max(request / 2)
 }
 
 impl App {

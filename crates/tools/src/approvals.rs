@@ -102,17 +102,21 @@ pub struct ApprovalPage {
     pub cursor: Option<ApprovalId>,
 }
 
+/// That a call may run, and the approval that was used up for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Permit(Option<ApprovalId>);
+
 impl Tools {
     /// Uses up an approval of exactly this call, or asks for one.
-    pub(crate) async fn use_approval(&self, scope: Scope, call_ref: &str, arguments: &Map<String, Value>) -> Result<(), CallError> {
+    pub(crate) async fn use_approval(&self, scope: Scope, call_ref: &str, arguments: &Map<String, Value>) -> Result<Permit, CallError> {
         let arguments = Value::Object(arguments.clone());
         let print = fingerprint(call_ref, &arguments);
         let now = self.clock.now();
         let sql = "update tool_approvals set status = 'used' where project_id = $1 and status = 'approved' and id = \
                    (select id from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 and status = 'approved' \
                    and expires_at > $4 order by id limit 1) returning id";
-        if self.db.returning(sql, args![scope.project, scope.key, print.as_slice(), now]).await?.is_some() {
-            return Ok(());
+        if let Some(row) = self.db.returning(sql, args![scope.project, scope.key, print.as_slice(), now]).await? {
+            return Ok(Permit(Some(row.get("id")?)));
         }
         let sql = concat!(
             "select ",
@@ -126,6 +130,14 @@ impl Tools {
             return Err(if known.status == ApprovalStatus::Denied { denied(&known) } else { CallError::Waiting(Box::new(known)) });
         }
         Err(CallError::Waiting(Box::new(self.ask(scope, call_ref, &print, arguments, now).await?)))
+    }
+
+    /// Undoes the use of an approval by a call that never left.
+    pub(crate) async fn give_back(&self, scope: Scope, permit: Permit) -> Result<(), StoreError> {
+        let Some(approval) = permit.0 else { return Ok(()) };
+        let sql = "update tool_approvals set status = 'approved' where project_id = $1 and id = $2 and status = 'used'";
+        self.db.execute(sql, args![scope.project, approval]).await?;
+        Ok(())
     }
 
     async fn ask(&self, scope: Scope, call_ref: &str, print: &[u8], arguments: Value, now: Timestamp) -> Result<Approval, StoreError> {

@@ -218,13 +218,17 @@ impl Tools {
                 check(&target.action, &call.arguments)?;
                 let name = call.target.to_string();
                 let facts = ToolFacts { name: &name, read_only: Some(target.action.read_only), ..ToolFacts::default() };
-                self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
+                let permit = self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
                 let result = tokio::select! {
-                    result = self.run(&target, call) => result?,
+                    result = self.run(&target, call) => result,
                     () = call.stop.cancelled() => {
                         return Err(CallError::Upstream { message: "the caller cancelled the call".to_owned(), uncertain: true });
                     }
                 };
+                if result.as_ref().is_err_and(CallError::is_unsent) {
+                    self.give_back(call.scope, permit).await?;
+                }
+                let result = result?;
                 if result.error.is_none() {
                     let (provider, integration, action) = (provider.clone(), integration.clone(), action.clone());
                     self.learn(call.scope, ActionName { provider, integration, action });

@@ -78,6 +78,11 @@ impl CallError {
         })
     }
 
+    /// Whether the service was certainly not asked to do anything.
+    pub(crate) fn is_unsent(&self) -> bool {
+        matches!(self, Self::Connection(_) | Self::Arguments(_) | Self::Unusable(_))
+    }
+
     /// Whether nobody can tell if the tool did its work.
     pub fn is_uncertain(&self) -> bool {
         matches!(self, Self::Upstream { uncertain: true, .. } | Self::UpstreamServer { .. } | Self::Interrupted(_))

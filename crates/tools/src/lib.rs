@@ -34,7 +34,7 @@ pub use audit::{Audit, CallFilter, CallPage, CallRecord, Outcome};
 pub use call::{CallReply, CallRequest, read_arguments};
 pub use discover::{Discover, Discovered};
 pub use error::CallError;
-pub use platform::{OpRequest, OwnRoutes};
+pub use platform::{NoRoute, OpRequest, OwnRoutes};
 pub use policy::{ProjectWord, Word};
 pub use port::{FindError, Finder, Invocation, Named, Progress, RunError, Runner, Step, Suggestion, ToolResult};
 pub use resolve::{Definitions, ResolveError, Resolved, ResolvedTool};

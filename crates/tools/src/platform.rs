@@ -16,8 +16,13 @@ use crate::{CallError, CallReply, CallRequest, ToolResult, Tools};
 /// Sends a request to our own routes.
 pub trait OwnRoutes: Send + Sync {
     /// The status and the body, however large; a redirect is an answer like any other.
-    fn send(&self, request: Assembled) -> BoxFuture<'_, (u16, Bytes)>;
+    fn send(&self, request: Assembled) -> BoxFuture<'_, Result<(u16, Bytes), NoRoute>>;
 }
+
+/// None of our routes takes the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no route takes this request")]
+pub struct NoRoute;
 
 /// A call of an op.
 #[derive(Clone, Debug, Default)]
@@ -61,9 +66,15 @@ impl Tools {
         let also = ops::other_refs(op);
         let facts = ToolFacts { name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() };
         let whole = asked(op, request.arguments.clone(), &request.context);
-        self.permit(scope, &facts, &request.arguments, &whole, request.permission, Unsaid::AskBeforeWrites).await?;
+        let permit = self.permit(scope, &facts, &request.arguments, &whole, request.permission, Unsaid::AskBeforeWrites).await?;
         match work {
-            Prepared::Request(assembled) => Ok(read(routes.send(assembled).await)),
+            Prepared::Request(assembled) => {
+                let Ok(answer) = routes.send(assembled).await else {
+                    self.give_back(scope, permit).await?;
+                    return Err(CallError::UnknownOp(format!("Platform op `{}` leads to no route.", op.op)));
+                };
+                Ok(read(answer))
+            }
             Prepared::Call(call) => {
                 self.call_permitted(scope, CallRequest { in_test: request.in_test, limit: request.limit, ..call }).await
             }

@@ -8,6 +8,7 @@ use kernel::{ProjectId, Scope};
 use serde_json::{Map, Value, json};
 use store::{StoreError, args};
 
+use crate::approvals::Permit;
 use crate::permission::{Mode, Permission, Plan, ToolFacts, decide};
 use crate::{CallError, Tools};
 
@@ -108,13 +109,13 @@ impl Tools {
         whole: &Map<String, Value>,
         caller: Option<Permission>,
         unsaid: Unsaid,
-    ) -> Result<(), CallError> {
+    ) -> Result<Permit, CallError> {
         let policy = self.policy(scope.project).await?;
         let plan = plan(&policy, unsaid);
         // Most projects say nothing, and then there is nothing to look at.
         let verdict = if plan.is_silent() { plan.unsaid(facts) } else { decide(&plan, facts, &Value::Object(arguments.clone())) };
         match verdict.max(caller.unwrap_or(Permission::Allow)) {
-            Permission::Allow => Ok(()),
+            Permission::Allow => Ok(Permit::default()),
             Permission::Ask => self.use_approval(scope, facts.name, whole).await,
             Permission::Deny => Err(CallError::Denied(format!("The project does not allow calls of `{}`.", facts.name))),
         }

@@ -19,9 +19,10 @@ use super::agent_ref;
 use super::bodies::ReasonBody;
 use crate::App;
 use crate::edge::auth::{RunAgents, ViewAgents};
+use crate::edge::watch::within;
 use crate::edge::{ApiError, ApiResult, OptionalPayload, PathOf, Payload, Scoped};
 use crate::tools::approvals::ApprovalAnswer;
-use crate::tools::call::{CallAnswer, CallData, CallOutcome, answer, request};
+use crate::tools::call::{CallAnswer, CallData, CallOutcome, answer, request, time_limit};
 use crate::tools::ops::{Inside, Own};
 
 /// Which tools are wanted.
@@ -175,9 +176,10 @@ pub(crate) async fn call(
     Payload(body): Payload<CallAsAgent>,
 ) -> ApiResult<CallOutcome> {
     let agent = agent_ref(&id)?;
+    let limit = time_limit(&app, &body.data.function.name);
     let (request, tool_call_id) = request(&app, &headers, body.data)?;
     let call = AgentCall { request, context: body.context };
-    let reply: Result<_, CallError> = match app.agents.call(scope, agent, call, &Own { router, headers }).await {
+    let reply: Result<_, CallError> = match within(limit, app.agents.call(scope, agent, call, &Own { router, headers })).await? {
         Ok(reply) => Ok(reply),
         Err(AgentError::Call(error)) => Err(error),
         Err(other) => return Err(other.into()),

@@ -14,7 +14,8 @@ use uuid::Uuid;
 use super::ApiError;
 use crate::App;
 
-const TEST_LIMIT: Duration = Duration::from_secs(310);
+/// For routes that know their own limit: longer than any of them asks for.
+const OUTER_LIMIT: Duration = Duration::from_secs(320);
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Watches over one request.
@@ -24,14 +25,11 @@ pub async fn watch(State(app): State<App>, request: Request, next: Next) -> Resp
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
-    // A test waits for somebody else's event, as long as it is told to.
-    let limit = if route.ends_with("/subscriptions/test") { TEST_LIMIT } else { app.options.request_timeout };
+    let limit = if limits_itself(&route) { OUTER_LIMIT.max(app.options.request_timeout) } else { app.options.request_timeout };
     let guarded = AssertUnwindSafe(tokio::time::timeout(limit, next.run(request))).catch_unwind();
     let mut response = match guarded.instrument(span.clone()).await {
         Ok(Ok(response)) => response,
-        Ok(Err(_)) => {
-            ApiError::new(StatusCode::GATEWAY_TIMEOUT, format!("The request took longer than {} seconds.", limit.as_secs())).into_response()
-        }
+        Ok(Err(_)) => too_long(limit).into_response(),
         Err(panic) => ApiError::internal(&panic_text(&*panic)).into_response(),
     };
     let status = response.status();
@@ -46,6 +44,20 @@ pub async fn watch(State(app): State<App>, request: Request, next: Next) -> Resp
     });
     response.headers_mut().insert(REQUEST_ID, id);
     response
+}
+
+/// A test waits for somebody else's event as long as it is told to, and a call takes as long as its tool may: see `within`.
+fn limits_itself(route: &str) -> bool {
+    ["/triggers/subscriptions/test", "/tools/ops/{op}", "/tools/call", "/agents/{agent_id}/call"].contains(&route)
+}
+
+fn too_long(limit: Duration) -> ApiError {
+    ApiError::new(StatusCode::GATEWAY_TIMEOUT, format!("The request took longer than {} seconds.", limit.as_secs()))
+}
+
+/// Ends work that takes longer than it may.
+pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, ApiError> {
+    tokio::time::timeout(limit, work).await.map_err(|_| too_long(limit))
 }
 
 /// The caller's id when it is a sane one, else one of ours.
@@ -63,12 +75,16 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     format!("panic: {}", text.unwrap_or_default())
 }
 
+/// Marks a response that no handler made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unrouted;
+
 /// An unknown path.
-pub async fn not_found() -> ApiError {
-    ApiError::not_found("Not Found")
+pub async fn not_found() -> Response {
+    (axum::Extension(Unrouted), ApiError::not_found("Not Found")).into_response()
 }
 
 /// A known path with another method.
-pub async fn wrong_method() -> ApiError {
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+pub async fn wrong_method() -> Response {
+    (axum::Extension(Unrouted), ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")).into_response()
 }

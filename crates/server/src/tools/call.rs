@@ -1,34 +1,42 @@
 //! `POST /tools/call`
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
+use kernel::CallRef;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::permission::Permission;
-use tools::{CallError, CallReply, CallRequest};
+use tools::{CallError, CallReply, CallRequest, ops};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::approvals::ApprovalAnswer;
-use crate::App;
 use crate::edge::auth::RunTools;
+use crate::edge::watch::within;
 use crate::edge::{ApiError, ApiResult, Payload, Scoped};
+use crate::{App, run_limit};
 
 /// Says what kind of run the caller is.
 pub(crate) const RUN_KIND: &str = "x-agenta-run-kind";
 
 const MAX_KEY: usize = 255;
+/// What an op has on top of its own time, to say how it ended.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// A request to call a tool.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CallTool {
     pub data: CallData,
 }
 
 /// The call, as model APIs write it.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CallData {
     /// Comes back as `tool_call_id`.
     pub id: String,
@@ -38,10 +46,13 @@ pub struct CallData {
     pub function: CallFunction,
     /// The caller's own word, `ask` or `deny`, where it wants more care than the project does.
     pub permission: Option<String>,
+    /// The place of the call among those of one message, as some model APIs write it; not used.
+    pub index: Option<u32>,
 }
 
 /// What to call and with what.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CallFunction {
     #[schema(example = "tools.native.github.CREATE_AN_ISSUE.github-main")]
     pub name: String,
@@ -126,8 +137,9 @@ pub(crate) async fn call(
     headers: HeaderMap,
     Payload(body): Payload<CallTool>,
 ) -> ApiResult<CallOutcome> {
+    let limit = time_limit(&app, &body.data.function.name);
     let (request, tool_call_id) = request(&app, &headers, body.data)?;
-    let reply = app.tools.call(scope, request).await;
+    let reply = within(limit, app.tools.call(scope, request)).await?;
     CallOutcome::of(reply, |reply| answer(reply, tool_call_id))
 }
 
@@ -136,6 +148,7 @@ pub(crate) fn request(app: &App, headers: &HeaderMap, data: CallData) -> ApiResu
     if data.kind.as_deref().is_some_and(|kind| kind != "function") {
         return Err(ApiError::invalid("literal_error", vec![json!("body"), json!("data"), json!("type")], "Input should be 'function'"));
     }
+    let limit = time_limit(app, &data.function.name);
     let request = CallRequest {
         name: data.function.name,
         arguments: data.function.arguments,
@@ -144,10 +157,21 @@ pub(crate) fn request(app: &App, headers: &HeaderMap, data: CallData) -> ApiResu
         depth: 0,
         in_test: is_test(headers),
         resumes: false,
-        limit: Some(app.options.run_limit()),
+        limit: Some(run_limit(limit)),
         ..CallRequest::default()
     };
     Ok((request, data.id))
+}
+
+/// How long a call may take: as long as any request, or as a platform op says that it takes. A tool goes by its ref or by its own name.
+pub(crate) fn time_limit(app: &App, name: &str) -> Duration {
+    let op = match name.parse::<CallRef>() {
+        Ok(CallRef::Reserved { op }) => ops::find(&op),
+        Ok(_) => None,
+        Err(_) => ops::find(name),
+    };
+    let own = op.and_then(ops::Op::time_limit).map(|limit| limit + GRACE);
+    app.options.request_timeout.max(own.unwrap_or_default())
 }
 
 /// The key under which a repeated request returns the first result.

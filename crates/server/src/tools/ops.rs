@@ -11,15 +11,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tools::ops::{self, Assembled, Method};
 use tools::permission::Permission;
-use tools::{OpRequest, OwnRoutes};
+use tools::{NoRoute, OpRequest, OwnRoutes};
 use tower::ServiceExt;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::call::{CallAnswer, CallOutcome, RUN_KIND, answer, is_test, read_permission};
-use crate::App;
+use super::call::{CallAnswer, CallOutcome, RUN_KIND, answer, is_test, read_permission, time_limit};
 use crate::edge::auth::{RunTools, ViewTools};
+use crate::edge::mount;
+use crate::edge::watch::{Unrouted, within};
 use crate::edge::{ApiResult, OptionalPayload, PathOf, Scoped};
+use crate::{App, run_limit};
 
 /// The most bytes of an answer of our own that are read.
 const MAX_ANSWER: usize = 4 << 20;
@@ -35,7 +37,7 @@ pub(crate) struct Own {
 }
 
 impl OwnRoutes for Own {
-    fn send(&self, request: Assembled) -> BoxFuture<'_, (u16, Bytes)> {
+    fn send(&self, request: Assembled) -> BoxFuture<'_, Result<(u16, Bytes), NoRoute>> {
         Box::pin(async move {
             let mut builder = Request::builder().method(method(request.method)).uri(request.path_and_query);
             for name in [AUTHORIZATION.as_str(), RUN_KIND] {
@@ -50,17 +52,20 @@ impl OwnRoutes for Own {
                 }
                 None => Body::empty(),
             };
-            let Ok(request) = builder.body(body) else { return (StatusCode::BAD_REQUEST.as_u16(), Bytes::new()) };
-            let response = match self.router.clone().oneshot(request).await {
+            let request = builder.body(body).map_err(|_| NoRoute)?;
+            let response = match self.router.clone().oneshot(mount::normalise(request)).await {
                 Ok(response) => response,
                 Err(never) => match never {},
             };
+            if response.extensions().get::<Unrouted>().is_some() {
+                return Err(NoRoute);
+            }
             let status = response.status().as_u16();
             let Ok(body) = axum::body::to_bytes(response.into_body(), MAX_ANSWER).await else {
                 let detail = Bytes::from_static(b"{\"detail\": \"The answer is larger than 4 MiB. Ask for less.\"}");
-                return (StatusCode::BAD_GATEWAY.as_u16(), detail);
+                return Ok((StatusCode::BAD_GATEWAY.as_u16(), detail));
             };
-            (status, body)
+            Ok((status, body))
         })
     }
 }
@@ -155,8 +160,9 @@ pub(crate) async fn call(
 ) -> ApiResult<CallOutcome> {
     let permission = read_permission(body.permission.as_deref())?;
     let context = Value::Object(body.context);
+    let limit = time_limit(&app, &op);
     let request =
-        OpRequest { op, arguments: body.arguments, context, permission, in_test: is_test(&headers), limit: Some(app.options.run_limit()) };
-    let reply = app.tools.op(scope, request, &Own { router, headers }).await;
+        OpRequest { op, arguments: body.arguments, context, permission, in_test: is_test(&headers), limit: Some(run_limit(limit)) };
+    let reply = within(limit, app.tools.op(scope, request, &Own { router, headers })).await?;
     CallOutcome::of(reply, |reply| answer(reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string())))
 }

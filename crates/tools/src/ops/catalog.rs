@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use kernel::call_ref::RESERVED_PROVIDER;
+use kernel::suggest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -123,7 +125,7 @@ pub const ABSENT: [Absent; 3] = [
 pub enum UnknownOp {
     #[error("Platform op `{op}` is not offered here: {reason}.")]
     NotOffered { op: &'static str, reason: &'static str },
-    #[error("Unknown platform op `{op}`. Known: {}.", available.join(", "))]
+    #[error("Unknown platform op `{op}`.{} Known: {}.", suggest::did_you_mean(op, available.iter().copied()), available.join(", "))]
     Unknown { op: String, available: Vec<&'static str> },
 }
 
@@ -131,6 +133,16 @@ impl Op {
     /// What happens if nobody decided: reads run, everything else asks.
     pub fn default_permission(&self) -> Permission {
         if self.read_only { Permission::Allow } else { Permission::Ask }
+    }
+
+    /// Whether a run has to fill in values that the model never chooses.
+    pub fn needs_context(&self) -> bool {
+        !self.context_bindings.is_empty()
+    }
+
+    /// How long the op may take, where it says so itself.
+    pub fn time_limit(&self) -> Option<Duration> {
+        self.timeout_ms.map(Duration::from_millis)
     }
 
     /// Arguments that are for the reader of the call and never sent.
@@ -307,12 +319,26 @@ mod tests {
 
     #[test]
     fn names_of_both_generations_are_found() {
-        for (old, new) in [("find_capabilities", "discover_tools"), ("find_triggers", "discover_triggers"), ("test_run", "test_run")] {
+        for (old, new) in [
+            ("find_capabilities", "discover_tools"),
+            ("find_triggers", "discover_triggers"),
+            ("create_trigger", "create_subscription"),
+            ("list_triggers", "list_subscriptions"),
+            ("delete_trigger", "remove_subscription"),
+            ("create_cron", "create_schedule"),
+            ("list_crons", "list_schedules"),
+            ("delete_cron", "remove_schedule"),
+            ("test_run", "test_run"),
+        ] {
             assert_eq!(find(old).unwrap().op, new);
         }
         let absent = lookup("query_spans").unwrap_err().to_string();
         assert_eq!(absent, "Platform op `query_spans` is not offered here: Toolyard keeps no spans.");
-        assert!(lookup("create_cron").unwrap_err().to_string().starts_with("Unknown platform op `create_cron`. Known: discover_tools, "));
+        let unknown = lookup("create_shedule").unwrap_err().to_string();
+        assert!(
+            unknown.starts_with("Unknown platform op `create_shedule`. Did you mean `create_schedule`? Known: discover_tools, "),
+            "{unknown}"
+        );
     }
 
     #[test]

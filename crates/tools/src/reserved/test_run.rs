@@ -38,7 +38,7 @@ impl Tools {
         }
         let output = reply.outputs.unwrap_or(Value::Null);
         let tools = Seen::in_messages(&output);
-        let (verdict, reason) = verdict(&tools, arguments["expectations"]["terminal_tool"].as_str());
+        let (verdict, reason) = verdict(&tools, expected(arguments));
         Ok(json!({
             "output": output,
             "tools": tools.iter().map(|tool| json!({"name": tool.name, "called": true, "returned": tool.returned})).collect::<Vec<_>>(),
@@ -50,6 +50,11 @@ impl Tools {
             "verdict_reason": reason,
         }))
     }
+}
+
+/// The tool that the run should end with.
+fn expected(arguments: &Map<String, Value>) -> Option<&str> {
+    arguments.get("expectations")?.get("terminal_tool")?.as_str()
 }
 
 /// The stored data with a change to its parameters.

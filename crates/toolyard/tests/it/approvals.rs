@@ -110,6 +110,11 @@ on_both! {
         test.post("/tools/call", with("deny")).await.expect(403);
         test.post("/tools/call", with("allow")).await.expect(200);
         test.post("/tools/call", with("maybe")).await.expect(422);
+        for (pointer, name) in [("", "permission"), ("/data", "permision"), ("/data/function", "permission")] {
+            let mut body = call_body(MAKE, &json!({"title": "a"}));
+            body.pointer_mut(pointer).unwrap()[name] = json!("deny");
+            assert!(test.post("/tools/call", body).await.expect(422).to_string().contains(&format!("unknown field `{name}`")), "{pointer}");
+        }
         ask_before(test, MAKE, "ask").await;
         test.post("/tools/call", with("allow")).await.expect(202);
     }

@@ -123,6 +123,20 @@ on_both! {
         assert_eq!(ask(test, "/mcp/agents/999", &test.owner, "tools/list", json!({}), json!({})).await.status, 404);
     }
 
+    async fn ops_that_need_a_run_are_not_offered_to_clients_without_one(test: &Test) {
+        let ops = ["list_schedules", "create_schedule", "rename_agent", "test_run"].map(|op| json!({"type": "platform", "op": op}));
+        let agent = test.post("/agents", json!({"name": "clerk", "agent_type": "custom", "tool_configs": ops})).await.expect(200);
+        let path = format!("/mcp/agents/{}", agent["id"]);
+        let listed = result(test, &path, "tools/list", json!({})).await;
+        let names: Vec<&str> = listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["list_schedules"]);
+        let read = result(test, &path, "tools/call", json!({"name": "list_schedules", "arguments": {}})).await;
+        assert_eq!(read["structuredContent"]["count"], 0, "{read}");
+        let found = json!({"name": "find_tools", "arguments": {"use_cases": ["rename_agent"]}});
+        let found = result(test, &format!("{path}?mode=search"), "tools/call", found).await;
+        assert!(!found["structuredContent"].to_string().contains("rename_agent\",\"title"), "{found}");
+    }
+
     async fn every_revision_is_spoken(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;

@@ -1,28 +1,76 @@
 //! `/tools/ops` and `/tools/specs`.
 
+use std::time::Duration;
+
 use http::Method;
 use kernel::{Permission, Role};
 use serde_json::{Value, json};
 
 use crate::reserved::workflow;
-use crate::support::{Database, Fake, Test, on_both};
+use crate::support::{Database, Fake, Test, call_body, on_both};
+use crate::triggers::change_a_thing;
 
-#[test]
-fn every_op_leads_to_a_route_of_ours() {
-    let document = serde_json::to_value(server::openapi()).unwrap();
-    for op in tools::ops::all() {
-        let tools::ops::Target::Endpoint { method, path } = &op.target else { continue };
-        let method = json!(method).as_str().unwrap().to_lowercase();
-        let shape = |path: &str| {
-            path.trim_end_matches('/').split('/').map(|part| if part.starts_with('{') { "{}" } else { part }.to_owned()).collect::<Vec<_>>()
-        };
-        let found = document["paths"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .any(|(known, methods)| shape(known) == shape(path) && methods.get(&method).is_some());
-        assert!(found, "{}: {method} {path}", op.op);
+/// What the calls of ops are made with: the ids of rows that are there.
+struct Rows {
+    connection: Value,
+    revision: String,
+    schedule: Value,
+    subscription: Value,
+}
+
+fn arguments(op: &str, rows: &Rows) -> Value {
+    let watched = |place: &str| json!({"event_key": "THING_CHANGED", "trigger_config": {"box": place}});
+    match op {
+        "discover_tools" | "discover_triggers" => json!({"use_cases": ["make a fake thing"]}),
+        "query_workflows" | "list_schedules" | "list_subscriptions" | "list_deliveries" | "list_connections" => json!({}),
+        "read_config" => json!({"target": {"path": ["parameters"]}}),
+        "commit_revision" => {
+            let set = json!({"operation": "set", "target": ["parameters", "agent", "instructions"], "value": {"agents_md": "Be kind."}});
+            json!({"workflow_revision": {"base_revision_id": rows.revision, "delta": {"operations": [set]}}})
+        }
+        "test_run" => json!({"inputs": {"messages": [{"role": "user", "content": "x"}]}}),
+        "rename_agent" => json!({"name": "Ada"}),
+        "create_schedule" => json!({"name": "s", "data": {"event_key": "tick", "schedule": "0 8 * * *"}}),
+        "create_subscription" => json!({"name": "s", "connection_id": rows.connection, "data": watched("b")}),
+        "test_subscription" => json!({"connection_id": rows.connection, "data": watched("c")}),
+        "pause_schedule" | "resume_schedule" | "remove_schedule" => json!({"id": rows.schedule}),
+        "pause_subscription" | "resume_subscription" | "remove_subscription" => json!({"id": rows.subscription}),
+        other => panic!("{other} is new: say what it is called with"),
     }
+}
+
+/// Routes that are not there.
+struct Nowhere;
+
+impl tools::OwnRoutes for Nowhere {
+    fn send(&self, _: tools::ops::Assembled) -> futures_util::future::BoxFuture<'_, Result<(u16, bytes::Bytes), tools::NoRoute>> {
+        Box::pin(async { Err(tools::NoRoute) })
+    }
+}
+
+async fn allow_everything(test: &Test) {
+    let allow = json!({"permissions": {"default": "allow"}});
+    test.request(Method::PUT, "/tools/permissions", Some(format!("ApiKey {}", test.owner)), Some(allow)).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_as_an_op_outlasts_other_requests() {
+    let test = &Test::with(Database::Sqlite, |config| config.request_timeout = Duration::from_millis(200)).await;
+    test.yard.triggers.start().await.unwrap();
+    let fake = Fake::start().await;
+    let connection = test.connect_fake(&fake, "main").await["id"].clone();
+    allow_everything(test).await;
+    let data = json!({"event_key": "THING_CHANGED", "trigger_config": {"box": "a"}});
+    let arguments = json!({"connection_id": connection, "data": data});
+    let waiting = test.post("/tools/ops/test_subscription", json!({"arguments": arguments}));
+    let (found, ()) = tokio::join!(waiting, change_a_thing(test, &fake, 0, Duration::from_millis(500)));
+    assert_eq!(Test::content(found)["count"], 1);
+
+    let agent = json!({"name": "a", "agent_type": "x", "tool_configs": [{"type": "platform", "op": "test_subscription"}]});
+    test.post("/agents", agent).await.expect(200);
+    let waiting = test.post("/agents/1/call", call_body("test_subscription", &arguments));
+    let (found, ()) = tokio::join!(waiting, change_a_thing(test, &fake, 1, Duration::from_millis(500)));
+    assert_eq!(Test::content(found)["count"], 1);
 }
 
 /// An op may only offer what its route reads.
@@ -67,6 +115,59 @@ fn every_field_of_an_op_is_a_field_of_its_route() {
 }
 
 on_both! {
+    async fn every_op_can_be_called(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        let fake = Fake::start().await;
+        let connection = test.connect_fake(&fake, "main").await["id"].clone();
+        let (variant, revision) = workflow(test, "agent", json!({"kind": "echo", "parameters": {"agent": {}}})).await;
+        let artifact = test.get(&format!("/workflows/variants/{variant}")).await.expect(200)["workflow_variant"]["workflow_id"].take();
+        let context = json!({"workflow": {"artifact": {"id": artifact}, "variant": {"id": variant}, "is_draft": false}});
+        allow_everything(test).await;
+        let mut rows = Rows { connection, revision, schedule: Value::Null, subscription: Value::Null };
+        let call = async |op: &str, rows: &Rows| {
+            let path = format!("/tools/ops/{op}");
+            let waiting = test.post(&path, json!({"arguments": arguments(op, rows), "context": context}));
+            let hooks = fake.seen_at("/hooks").iter().filter(|seen| seen["method"] == "POST").count();
+            let reply = match op {
+                "test_subscription" => tokio::join!(waiting, change_a_thing(test, &fake, hooks, Duration::from_millis(50))).0,
+                _ => waiting.await,
+            };
+            let answer = reply.expect(200);
+            assert_eq!(answer["call"]["status"]["code"], "STATUS_CODE_OK", "{op}: {answer}");
+            serde_json::from_str::<Value>(answer["call"]["data"]["content"].as_str().unwrap()).unwrap()
+        };
+        rows.schedule = call("create_schedule", &rows).await["schedule"]["id"].take();
+        rows.subscription = call("create_subscription", &rows).await["subscription"]["id"].take();
+        let made = |op: &&tools::ops::Op| !op.op.starts_with("create_") && !op.op.starts_with("remove_");
+        let mut called: Vec<&str> = vec!["create_schedule", "create_subscription"];
+        for op in tools::ops::all().iter().filter(made) {
+            call(&op.op, &rows).await;
+            called.push(&op.op);
+        }
+        for op in ["remove_schedule", "remove_subscription"] {
+            call(op, &rows).await;
+            called.push(op);
+        }
+        assert!(tools::ops::all().iter().all(|op| called.contains(&op.op.as_str())), "{called:?}");
+    }
+
+    async fn a_call_that_leads_nowhere_uses_up_nothing(test: &Test) {
+        let context = json!({"workflow": {"artifact": {"id": uuid::Uuid::now_v7()}}});
+        let rename = json!({"arguments": {"name": "Ada"}, "context": context});
+        let waits = test.post("/tools/ops/rename_agent", rename).await.expect(202)["approval"].take();
+        let path = format!("/tools/approvals/{}", waits["id"].as_str().unwrap());
+        test.post(&path, json!({"decision": "approve"})).await.expect(200);
+        let scope = test.yard.accounts.authenticator().authenticate(&test.owner).await.unwrap().unwrap();
+        let request = tools::OpRequest {
+            op: "rename_agent".to_owned(),
+            arguments: serde_json::from_value(json!({"name": "Ada"})).unwrap(),
+            context,
+            ..tools::OpRequest::default()
+        };
+        assert!(test.yard.tools.op(scope, request, &Nowhere).await.is_err());
+        assert_eq!(test.get(&path).await.expect(200)["approval"]["status"], "approved");
+    }
+
     async fn nobody_is_asked_what_the_key_may_not_do(test: &Test) {
         let (variant, _) = workflow(test, "agent", json!({"kind": "echo"})).await;
         let context = json!({"workflow": {"artifact": {"id": uuid::Uuid::now_v7()}, "variant": {"id": variant}}});

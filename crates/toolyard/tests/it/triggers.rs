@@ -60,6 +60,21 @@ fn sign(secret: &str, content: &str) -> String {
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Sends an event, a while after the hook of this number was made at the fake.
+pub(crate) async fn change_a_thing(test: &Test, fake: &Fake, hook: usize, after: Duration) {
+    let hook = loop {
+        if let Some(hook) = fake.seen_at("/hooks").into_iter().filter(|seen| seen["method"] == "POST").nth(hook) {
+            break hook;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    tokio::time::sleep(after).await;
+    let body = json!({"action": "changed"}).to_string();
+    let signature = format!("sha256={}", sign(hook["body"]["secret"].as_str().unwrap(), &body));
+    let headers = [("x-fake-event", "thing"), ("x-fake-delivery", "t-1"), ("x-fake-signature", signature.as_str())];
+    send(test, hook["body"]["url"].as_str().unwrap(), &headers, &body).await.expect(202);
+}
+
 async fn http_target(test: &Test, fake: &Fake, slug: &str) {
     workflow(test, slug, json!({"kind": "http", "url": format!("{}/target", fake.url)})).await;
 }
@@ -480,20 +495,7 @@ on_both! {
         let body = json!({"subscription": {"connection_id": connection, "data": {"event_key": "THING_CHANGED", "trigger_config": {"box": "a"}}}});
         assert_eq!(test.post("/triggers/subscriptions/test?wait=1", body.clone()).await.expect(200), json!({"count": 0}));
         let waiting = test.post("/triggers/subscriptions/test?wait=20", body);
-        let sending = async {
-            let hook = loop {
-                if let Some(hook) = fake.seen_at("/hooks").into_iter().filter(|seen| seen["method"] == "POST").nth(1) {
-                    break hook;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            };
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            let body = json!({"action": "changed"}).to_string();
-            let signature = format!("sha256={}", sign(hook["body"]["secret"].as_str().unwrap(), &body));
-            let headers = [("x-fake-event", "thing"), ("x-fake-delivery", "t-1"), ("x-fake-signature", signature.as_str())];
-            send(test, hook["body"]["url"].as_str().unwrap(), &headers, &body).await.expect(202);
-        };
-        let (found, ()) = tokio::join!(waiting, sending);
+        let (found, ()) = tokio::join!(waiting, change_a_thing(test, &fake, 1, Duration::from_millis(100)));
         let found = found.expect(200);
         assert_eq!((&found["count"], &found["delivery"]["data"]["is_test"]), (&json!(1), &json!(true)), "{found}");
         for _ in 0..100 {
