@@ -158,7 +158,9 @@ impl Tools {
         for config in &configs {
             match config {
                 ToolConfig::Builtin(tool) => {
-                    warnings.push(format!("`{}` is a built-in; it is always active and resolves to nothing", tool.name));
+                    let lost = tool.hints.permission.map(|_| ", and its permission to no more: name it in `harness.permissions`");
+                    let lost = lost.unwrap_or_default();
+                    warnings.push(format!("`{}` is a built-in; it is always active and resolves to nothing{lost}", tool.name));
                 }
                 ToolConfig::Gateway(tool) => gateways.push(tool),
                 ToolConfig::Platform(tool) => platform.push(platform_spec(tool, &mount)?),

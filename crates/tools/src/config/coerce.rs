@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::fmt;
 
 use kernel::slug::SlugError;
+use kernel::suggest;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{BuiltinTool, Hints, ToolConfig};
+use super::{APPROVAL, PERMISSION, ToolConfig};
 use crate::permission::BUILT_INS;
 
 /// Why a list of tools is not usable.
@@ -37,8 +38,10 @@ pub enum Problem {
     Unsupported,
     #[error("`{key}` is required in a `{kind}` tool")]
     Missing { kind: &'static str, key: &'static str },
-    #[error("`{key}` is not a field of a `{kind}` tool")]
-    Unknown { kind: &'static str, key: String },
+    #[error("`{key}` is not a field of a `{kind}` tool.{nearest}")]
+    Unknown { kind: &'static str, key: String, nearest: String },
+    #[error("`{first}` and `{second}` contradict each other; keep one")]
+    Contradiction { first: &'static str, second: &'static str },
     #[error("`{key}` must be {expected}")]
     Wrong { key: &'static str, expected: &'static str },
     #[error("`{key}` {source}")]
@@ -49,6 +52,13 @@ pub enum Problem {
     PinnedEnvironment,
     #[error("`environment` is not allowed when `ref_by` is `variant`")]
     StrayEnvironment,
+}
+
+impl Problem {
+    pub(super) fn unknown(kind: &'static str, key: String, known: &[&str]) -> Self {
+        let nearest = suggest::did_you_mean(&key, known.iter().copied());
+        Self::Unknown { kind, key, nearest }
+    }
 }
 
 /// What may occur only once among the tools of an agent.
@@ -145,7 +155,7 @@ fn target(config: &ToolConfig) -> Option<Identity> {
 fn read(value: &Value) -> Result<ToolConfig, Problem> {
     match value {
         Value::Null => Err(Problem::Null),
-        Value::String(name) => builtin(name),
+        Value::String(name) => builtin(name, &Map::new()),
         Value::Object(fields) => read_object(fields),
         _ => Err(Problem::NotAMapping),
     }
@@ -153,16 +163,30 @@ fn read(value: &Value) -> Result<ToolConfig, Problem> {
 
 fn read_object(fields: &Map<String, Value>) -> Result<ToolConfig, Problem> {
     typed(fields).or_else(|| function_shaped(fields)).unwrap_or_else(|| match fields.get("name") {
-        Some(Value::String(name)) if !fields.contains_key("type") => builtin(name),
+        Some(Value::String(name)) if !fields.contains_key("type") => builtin(name, fields),
         _ => Err(Problem::Unsupported),
     })
 }
 
-fn builtin(name: &str) -> Result<ToolConfig, Problem> {
-    if name.is_empty() {
-        return Err(Problem::Wrong { key: "name", expected: super::TEXT });
+fn builtin(name: &str, fields: &Map<String, Value>) -> Result<ToolConfig, Problem> {
+    let mut builtin = hints("builtin", fields)?;
+    builtin.insert("name".to_owned(), name.into());
+    ToolConfig::read("builtin", builtin).unwrap_or(Err(Problem::Unsupported))
+}
+
+/// What an older entry says besides its name. Its other fields belong to a model's API and mean nothing here, unless one of them is a
+/// misspelt restriction.
+fn hints(kind: &'static str, fields: &Map<String, Value>) -> Result<Map<String, Value>, Problem> {
+    let mut hints = Map::new();
+    let restricts: Vec<&str> = PERMISSION.into_iter().chain(APPROVAL).collect();
+    for (key, value) in fields {
+        if restricts.contains(&key.as_str()) || (key == "render" && value.is_object()) {
+            hints.insert(key.clone(), value.clone());
+        } else if suggest::nearest(key, restricts.iter().copied()).is_some() {
+            return Err(Problem::unknown(kind, key.clone(), &restricts));
+        }
     }
-    Ok(ToolConfig::Builtin(BuiltinTool { name: name.to_owned(), hints: Hints::default() }))
+    Ok(hints)
 }
 
 /// An entry that says which kind it is. `composio` is how gateway tools were called once.
@@ -181,17 +205,15 @@ fn function_shaped(fields: &Map<String, Value>) -> Option<Result<ToolConfig, Pro
     let function = fields.get("function").and_then(|function| function.get("name")).and_then(Value::as_str);
     let [provider, integration, action, connection] = segments(function.filter(|name| !name.is_empty()).or(own)?)?;
 
-    let mut gateway = Map::new();
+    let mut gateway = match hints("gateway", fields) {
+        Ok(hints) => hints,
+        Err(problem) => return Some(Err(problem)),
+    };
     for (key, segment) in [("provider", provider), ("integration", integration), ("action", action), ("connection", connection)] {
         gateway.insert(key.to_owned(), segment.into());
     }
     if let Some(name) = own.filter(|name| segments(name).is_none()) {
         gateway.insert("name".to_owned(), name.into());
-    }
-    for (key, value) in fields {
-        if key == "permission" || (key == "render" && value.is_object()) {
-            gateway.insert(key.clone(), value.clone());
-        }
     }
     ToolConfig::read("gateway", gateway)
 }
@@ -260,12 +282,42 @@ mod tests {
                 json!({"type": "reference", "slug": "a", "environment": null, "version": null}),
                 json!({"type": "reference", "ref_by": "variant", "slug": "a", "input_schema": empty}),
             ),
-            (
-                json!({"type": "platform", "op": "x", "needs_approval": true, "needsApproval": 1, "permission_mode": "x", "permissionMode": []}),
-                json!({"type": "platform", "op": "x"}),
-            ),
         ] {
             assert_eq!(written(&value), expected);
+        }
+    }
+
+    #[test]
+    fn a_restriction_holds_under_all_of_its_names() {
+        let with = |extra: Value| {
+            let mut tool = json!({"type": "platform", "op": "x"});
+            tool.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            tool
+        };
+        for (extra, expected) in [
+            (json!({"needs_approval": true}), Some("ask")),
+            (json!({"needsApproval": true}), Some("ask")),
+            (json!({"permission_mode": "deny"}), Some("deny")),
+            (json!({"permissionMode": "ask", "permission": "ask"}), Some("ask")),
+            (json!({"needs_approval": true, "permission": "deny"}), Some("deny")),
+            (json!({"needs_approval": false, "permission": "ask"}), Some("ask")),
+            (json!({"needs_approval": false, "permission_mode": null}), None),
+        ] {
+            assert_eq!(written(&with(extra.clone())).get("permission").and_then(Value::as_str), expected, "{extra}");
+        }
+        let slug = "tools__composio__github__CREATE_AN_ISSUE__main";
+        assert_eq!(written(&json!({"function": {"name": slug}, "needs_approval": true}))["permission"], "ask");
+        assert_eq!(written(&json!({"name": "bash", "permissionMode": "deny"}))["permission"], "deny");
+        for (value, message) in [
+            (with(json!({"needs_approval": "yes"})), "`needs_approval` must be `true` or `false`"),
+            (with(json!({"permission_mode": "plan"})), "`permission_mode` must be `allow`, `ask` or `deny`"),
+            (with(json!({"permission": "allow", "needs_approval": true})), "`permission` and `needs_approval` contradict each other"),
+            (with(json!({"permission": "ask", "permissionMode": "deny"})), "`permission` and `permissionMode` contradict each other"),
+            (with(json!({"permision": "deny"})), "`permision` is not a field of a `platform` tool. Did you mean `permission`?"),
+            (json!({"function": {"name": slug}, "permision": "deny"}), "Did you mean `permission`?"),
+            (json!({"name": "bash", "need_approval": true}), "Did you mean `needs_approval`?"),
+        ] {
+            assert!(problem(&value).contains(message), "{value}: {}", problem(&value));
         }
     }
 

@@ -19,8 +19,11 @@ pub const DEFAULT_PROVIDER: &str = "composio";
 /// The values of `type`.
 pub const KINDS: [&str; 6] = ["builtin", "gateway", "code", "client", "reference", "platform"];
 
-/// Left over from drafts of an older permission model; they never had the meaning of `permission`.
-const DROPPED: [&str; 4] = ["needs_approval", "needsApproval", "permission_mode", "permissionMode"];
+/// The author's word on a tool, under its own name and its older ones.
+const PERMISSION: [&str; 3] = ["permission", "permission_mode", "permissionMode"];
+
+/// Flags that stand for `permission: ask`.
+const APPROVAL: [&str; 2] = ["needs_approval", "needsApproval"];
 
 /// One tool of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -178,7 +181,7 @@ impl ToolConfig {
     /// Reads the fields of a tool of this kind, without `type`; `None` when there is no such kind.
     fn read(kind: &str, fields: Map<String, Value>) -> Option<Result<Self, Problem>> {
         let kind = KINDS.into_iter().find(|known| *known == kind)?;
-        Some(Fields { kind, fields }.read())
+        Some(Fields { kind, left: fields, known: Vec::new() }.read())
     }
 }
 
@@ -210,7 +213,9 @@ const TEXT: &str = "a non-empty string";
 /// The fields of one configuration, taken one by one; what is left at the end does not belong there.
 struct Fields {
     kind: &'static str,
-    fields: Map<String, Value>,
+    left: Map<String, Value>,
+    /// The fields that this kind has, as far as they were looked for.
+    known: Vec<&'static str>,
 }
 
 impl Fields {
@@ -317,17 +322,39 @@ impl Fields {
     }
 
     fn hints(&mut self) -> Result<Hints, Problem> {
-        let wrong = Problem::Wrong { key: "permission", expected: "`allow`, `ask` or `deny`" };
-        let permission = match self.optional("permission") {
-            None => None,
-            Some(value) => Some(value.as_str().and_then(Permission::named).ok_or(wrong)?),
-        };
+        let permission = self.permission()?;
         let render = match self.optional("render") {
             None => None,
             Some(Value::Object(render)) => Some(render),
             Some(_) => return Err(Problem::Wrong { key: "render", expected: "an object" }),
         };
         Ok(Hints { permission, render })
+    }
+
+    /// Words that contradict each other are refused: to follow one of them would drop the other.
+    fn permission(&mut self) -> Result<Option<Permission>, Problem> {
+        let mut said: Option<(&'static str, Permission)> = None;
+        for key in PERMISSION {
+            let Some(value) = self.optional(key) else { continue };
+            let word = value.as_str().and_then(Permission::named);
+            let word = word.ok_or(Problem::Wrong { key, expected: "`allow`, `ask` or `deny`" })?;
+            match said {
+                Some((first, other)) if other != word => return Err(Problem::Contradiction { first, second: key }),
+                Some(_) => {}
+                None => said = Some((key, word)),
+            }
+        }
+        for key in APPROVAL {
+            match (self.optional(key), said) {
+                (None | Some(Value::Bool(false)), _) => {}
+                (Some(Value::Bool(true)), Some((first, Permission::Allow))) => {
+                    return Err(Problem::Contradiction { first, second: key });
+                }
+                (Some(Value::Bool(true)), said_before) => said = said_before.or(Some((key, Permission::Ask))),
+                (Some(_), _) => return Err(Problem::Wrong { key, expected: "`true` or `false`" }),
+            }
+        }
+        Ok(said.map(|(_, word)| word))
     }
 
     fn text(&mut self, key: &'static str) -> Result<String, Problem> {
@@ -339,17 +366,18 @@ impl Fields {
         self.optional(key).map(|value| text(key, value)).transpose()
     }
 
-    fn take(&mut self, key: &str) -> Option<Value> {
-        self.fields.remove(key)
+    fn take(&mut self, key: &'static str) -> Option<Value> {
+        self.known.push(key);
+        self.left.remove(key)
     }
 
-    fn optional(&mut self, key: &str) -> Option<Value> {
+    fn optional(&mut self, key: &'static str) -> Option<Value> {
         self.take(key).filter(|value| !value.is_null())
     }
 
     fn finish(self) -> Result<(), Problem> {
-        match self.fields.into_iter().map(|(key, _)| key).find(|key| !DROPPED.contains(&key.as_str())) {
-            Some(key) => Err(Problem::Unknown { kind: self.kind, key }),
+        match self.left.into_iter().next() {
+            Some((key, _)) => Err(Problem::unknown(self.kind, key, &self.known)),
             None => Ok(()),
         }
     }

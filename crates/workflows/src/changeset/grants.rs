@@ -30,6 +30,9 @@ impl Permission {
     }
 }
 
+/// Older flags that stand for `ask`.
+const APPROVAL: [&str; 2] = ["needs_approval", "needsApproval"];
+
 /// A list whose entries hold permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
@@ -137,7 +140,7 @@ impl Judge<'_> {
 
     /// What holds for an entry when its author, or a rule with its name, said something.
     fn word(&self, entry: &Value) -> Option<Permission> {
-        let own = self.list.permission(entry).and_then(Value::as_str).and_then(Permission::named);
+        let own = self.list.own(entry);
         let rule = match self.list {
             List::Tools => self.plan.rule(self.list.key(entry).as_deref()),
             List::Mcps => None,
@@ -181,15 +184,27 @@ impl List {
         }
     }
 
-    fn permission(self, entry: &Value) -> Option<&Value> {
-        self.permission_path().iter().try_fold(entry, |at, name| at.get(name))
+    /// What an entry says under each name of its permission.
+    fn permissions(self, entry: &Value) -> impl Iterator<Item = &Value> {
+        let (at, names): (_, &[&str]) = match self {
+            Self::Tools => (Some(entry), &["permission", "permission_mode", "permissionMode"]),
+            Self::Mcps => (entry.get("policy"), &["permission"]),
+        };
+        names.iter().filter_map(move |name| at?.get(name)).filter(|value| !value.is_null())
+    }
+
+    fn needs_approval(self, entry: &Value) -> bool {
+        self == Self::Tools && APPROVAL.iter().any(|name| entry.get(name) == Some(&Value::Bool(true)))
+    }
+
+    /// The author's own word, the strictest where there are several.
+    fn own(self, entry: &Value) -> Option<Permission> {
+        let words = self.permissions(entry).filter_map(|word| Permission::named(word.as_str()?));
+        words.chain(self.needs_approval(entry).then_some(Permission::Ask)).max()
     }
 
     fn is_readable(self, entry: &Value) -> bool {
-        match self.permission(entry) {
-            None | Some(Value::Null) => true,
-            Some(permission) => permission.as_str().and_then(Permission::named).is_some(),
-        }
+        self.permissions(entry).all(|word| word.as_str().and_then(Permission::named).is_some())
     }
 
     /// Whether two entries have the same name or reach the same thing.
@@ -214,7 +229,10 @@ impl List {
     /// What an entry is, without what it may do and how it is shown. Of a server nothing is mere show.
     fn substance(self, entry: &Value) -> Value {
         match self {
-            Self::Tools => without(entry, &["permission", "render", "description", "input_schema"]),
+            Self::Tools => {
+                let shown = without(entry, &["permission", "render", "description", "input_schema"]);
+                without(&without(&shown, &["permission_mode", "permissionMode"]), &APPROVAL)
+            }
             Self::Mcps => {
                 let mut server = entry.clone();
                 if let Some(policy) = server.get_mut("policy") {
@@ -281,6 +299,25 @@ mod tests {
 
     fn gateway(name: &str, action: &str, permission: Value) -> Value {
         json!({"type": "gateway", "integration": "github", "action": action, "connection": "main", "name": name, "permission": permission})
+    }
+
+    #[test]
+    fn older_names_of_a_permission_count() {
+        let tool = |extra: Value| {
+            let mut tool = client("a", None);
+            tool.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            json!([tool])
+        };
+        for (was, is, fine) in [
+            (json!({"needs_approval": true}), json!({}), false),
+            (json!({"needs_approval": true}), json!({"permission": "ask"}), true),
+            (json!({"permission": "ask"}), json!({"needsApproval": true}), true),
+            (json!({"permissionMode": "deny"}), json!({"permission": "ask"}), false),
+            (json!({}), json!({"permission_mode": "allow"}), false),
+            (json!({}), json!({"permission_mode": "maybe"}), false),
+        ] {
+            assert_eq!(tools(tool(was.clone()), tool(is.clone())).is_ok(), fine, "{was} {is}");
+        }
     }
 
     fn server(name: &str, url: &str, permission: Value) -> Value {
