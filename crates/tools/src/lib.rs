@@ -10,6 +10,7 @@ mod error;
 pub mod format;
 mod idempotency;
 pub mod ops;
+mod patterns;
 pub mod permission;
 mod platform;
 mod policy;

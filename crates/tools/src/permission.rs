@@ -66,9 +66,13 @@ impl Rule {
         if pattern.is_empty() {
             return None;
         }
-        let split = pattern.strip_suffix(":*)").and_then(|head| head.split_once('(')).filter(|(tool, _)| !tool.is_empty());
-        let (tool, prefix) = split.map_or((pattern, None), |(tool, prefix)| (tool, Some(prefix.to_owned())));
-        Some(Self { tool: tool.to_owned(), prefix, permission })
+        let (tool, prefix) = split(pattern);
+        Some(Self { tool: tool.to_owned(), prefix: prefix.map(str::to_owned), permission })
+    }
+
+    /// What a pattern says of the tool's name.
+    pub(crate) fn tool_of(pattern: &str) -> &str {
+        split(pattern).0
     }
 
     pub(crate) fn from_value(value: &Value) -> Option<Self> {
@@ -79,6 +83,11 @@ impl Rule {
     fn fits(&self, name: &str, arguments: &Value) -> bool {
         same_tool(&self.tool, name) && self.prefix.as_ref().is_none_or(|prefix| starts_with(name, arguments, prefix))
     }
+}
+
+fn split(pattern: &str) -> (&str, Option<&str>) {
+    let limited = pattern.strip_suffix(":*)").and_then(|head| head.split_once('(')).filter(|(tool, _)| !tool.is_empty());
+    limited.map_or((pattern, None), |(tool, prefix)| (tool, Some(prefix)))
 }
 
 /// Built-ins are called `Bash` in one harness and `bash` in another; other names mean exactly themselves.

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kernel::{ProjectId, Scope};
+use kernel::{ProjectId, Scope, suggest};
 use serde_json::{Map, Value, json};
 use store::{StoreError, args};
 
 use crate::approvals::Permit;
-use crate::permission::{Mode, Permission, Plan, ToolFacts, decide};
+use crate::permission::{Mode, Permission, Plan, Rule, ToolFacts, decide};
 use crate::{CallError, Tools};
 
 /// How long another node may go on with an older policy.
@@ -91,6 +91,7 @@ impl Tools {
     /// Replaces the project's policy.
     pub async fn set_policy(&self, scope: Scope, policy: Value) -> Result<Arc<Value>, CallError> {
         check(&policy).map_err(CallError::BadFilter)?;
+        self.check_patterns(scope, &policy).await?;
         let sql = "insert into tool_policies (project_id, plan, updated_at, updated_by_id) values ($1, $2, $3, $4) \
                    on conflict (project_id) do update set plan = excluded.plan, updated_at = excluded.updated_at, updated_by_id = excluded.updated_by_id";
         self.db.execute(sql, args![scope.project, &policy, self.clock.now(), scope.author()]).await?;
@@ -135,7 +136,8 @@ fn plan(policy: &Value, unsaid: Unsaid) -> Plan {
 fn check(policy: &Value) -> Result<(), String> {
     let Value::Object(fields) = policy else { return Err("The policy must be an object.".to_owned()) };
     if let Some(unknown) = fields.keys().find(|key| !["default", "rules"].contains(&key.as_str())) {
-        return Err(format!("`{unknown}` is not part of a policy; there are `default` and `rules`."));
+        let nearest = suggest::did_you_mean(unknown, ["default", "rules"]);
+        return Err(format!("`{unknown}` is not part of a policy; there are `default` and `rules`.{nearest}"));
     }
     let default = fields.get("default").filter(|default| !default.is_null());
     if default.is_some_and(|default| Mode::from_value(default).is_none()) {
@@ -147,8 +149,15 @@ fn check(policy: &Value) -> Result<(), String> {
         Some(Value::Array(_)) => return Err(format!("`rules` may hold {MAX_RULES} rules.")),
         Some(_) => return Err("`rules` must be a list.".to_owned()),
     };
-    match rules.iter().position(|rule| crate::permission::Rule::from_value(rule).is_none()) {
-        Some(index) => Err(format!("`rules.{index}` must have a `pattern` and a `permission` of allow, ask or deny.")),
-        None => Ok(()),
+    for (index, rule) in rules.iter().enumerate() {
+        let known = ["pattern", "permission"];
+        if let Some(unknown) = rule.as_object().and_then(|rule| rule.keys().find(|key| !known.contains(&key.as_str()))) {
+            let nearest = suggest::did_you_mean(unknown, known);
+            return Err(format!("`rules.{index}.{unknown}` is not part of a rule; there are `pattern` and `permission`.{nearest}"));
+        }
+        if Rule::from_value(rule).is_none() {
+            return Err(format!("`rules.{index}` must have a `pattern` and a `permission` of allow, ask or deny."));
+        }
     }
+    Ok(())
 }

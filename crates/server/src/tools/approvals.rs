@@ -156,7 +156,7 @@ pub struct PolicyAnswer {
 /// A request to replace the policy.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct SetPolicy {
-    #[schema(value_type = Object, example = json!({"rules": [{"pattern": "tools.native.github.DELETE_*", "permission": "ask"}]}))]
+    #[schema(value_type = Object, example = json!({"rules": [{"pattern": "tools.native.github.CREATE_*", "permission": "ask"}]}))]
     pub permissions: Value,
 }
 

@@ -124,7 +124,7 @@ pub(super) struct PermissionsArgs {
 
 #[derive(Debug, Args)]
 struct RuleArgs {
-    /// A ref; `*` stands for any text, as in `tools.native.github.DELETE_*`
+    /// A ref; `*` stands for any text, as in `tools.native.github.CREATE_*`
     pattern: String,
     #[command(flatten)]
     remote: Remote,

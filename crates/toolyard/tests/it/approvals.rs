@@ -180,7 +180,11 @@ on_both! {
             (json!({"defaults": "ask"}), "`defaults`"),
             (json!({"default": "maybe"}), "`default`"),
             (json!({"rules": {}}), "`rules`"),
-            (json!({"rules": [{"pattern": "x", "permission": "allow"}, {"pattern": "", "permission": "ask"}]}), "`rules.1`"),
+            (json!({"rules": [{"pattern": "*", "permission": "allow"}, {"pattern": "", "permission": "ask"}]}), "`rules.1`"),
+            (json!({"rules": [{"pattern": "*", "permission": "deny", "permision": "ask"}]}), "Did you mean `permission`?"),
+            (json!({"rules": [{"pattern": "hacker-news.*", "permission": "ask"}]}), "Did you mean `tools.native.hacker-news.*`?"),
+            (json!({"rules": [{"pattern": "tools.native.fake.MAKE_THING.main", "permission": "ask"}]}), "Did you mean `tools.native.fake.MAKE_A_THING.main`?"),
+            (json!({"rules": [{"pattern": "workflow.variant.nope", "permission": "ask"}]}), "no ref fits"),
         ] {
             let body = Some(json!({"permissions": policy}));
             let detail = test.request(Method::PUT, "/tools/permissions", Some(format!("ApiKey {}", test.owner)), body).await.detail(422);
@@ -188,5 +192,14 @@ on_both! {
         }
         assert_eq!(test.get("/tools/permissions").await.expect(200)["permissions"], json!({"rules": []}));
         test.get("/tools/approvals?status=nope").await.expect(422);
+    }
+
+    async fn a_rule_outlives_what_it_names(test: &Test) {
+        let made = test.post("/simple/workflows/", json!({"workflow": {"slug": "pay", "data": {"kind": "echo"}}})).await.expect(200);
+        ask_before(test, "workflow.variant.pay", "ask").await;
+        test.post(&format!("/workflows/{}/archive", made["workflow"]["id"].as_str().unwrap()), json!({})).await.expect(200);
+        // A rule that is there can be changed and kept; a new one must fit something that is not connected, but is there.
+        ask_before(test, "workflow.variant.pay", "deny").await;
+        ask_before(test, "tools.native.github.CREATE_*", "deny").await;
     }
 }
