@@ -1,5 +1,6 @@
 //! JSON Schema checks. The only module that names the validator.
 
+mod cost;
 mod unfold;
 
 use std::collections::BTreeSet;
@@ -12,11 +13,19 @@ use serde_json::Value;
 const MAX_VIOLATIONS: usize = 8;
 /// How large one regular expression may become, how far it may be tried at one text, and how many different ones a schema may hold.
 const MAX_PATTERN: usize = 128 << 10;
-const MAX_TRIES: usize = 100_000;
+const MAX_TRIES: usize = 10_000;
 const MAX_PATTERNS: usize = 100;
+/// Patterns that look around or back take up to the square of a text's length: how much of that one check may be.
+const MAX_LOOKING: usize = 4_000_000;
 
 /// A compiled JSON Schema.
-pub struct Schema(Validator);
+pub struct Schema {
+    validator: Validator,
+    /// Nothing for a schema whose checks are as long as the value.
+    cost: Option<cost::Cost>,
+    /// How many patterns there are, if some of them look around or back.
+    looking: usize,
+}
 
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,6 +63,10 @@ impl fmt::Display for Violation {
 }
 
 impl Violation {
+    fn whole(message: &str) -> Self {
+        Self { path: String::new(), message: message.to_owned() }
+    }
+
     /// All of them in one line.
     pub fn join(violations: &[Self]) -> String {
         let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
@@ -64,24 +77,36 @@ impl Violation {
 impl Schema {
     /// Compiles a schema. References to other documents are refused: nothing here reads files or the network.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
-        unfold::check(schema).map_err(SchemaError)?;
+        let known = unfold::check(schema).map_err(SchemaError)?;
+        let cost = known.map(|known| cost::Cost::of(schema, &known)).transpose().map_err(SchemaError)?;
         let mut patterns = BTreeSet::new();
         collect_patterns(schema, &mut patterns);
         if patterns.len() > MAX_PATTERNS {
             return Err(SchemaError(format!("it holds more than {MAX_PATTERNS} regular expressions")));
         }
+        let options = || jsonschema::options().should_validate_formats(false);
+        let linear = PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
+        if let Ok(validator) = options().with_pattern_options(linear).build(schema) {
+            return Ok(Self { validator, cost, looking: 0 });
+        }
         let limits = PatternOptions::fancy_regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN).backtrack_limit(MAX_TRIES);
-        let options = jsonschema::options().should_validate_formats(false).with_pattern_options(limits);
-        options.build(schema).map(Self).map_err(|error| SchemaError(error.to_string()))
+        let validator = options().with_pattern_options(limits).build(schema).map_err(|error| SchemaError(error.to_string()))?;
+        Ok(Self { validator, cost, looking: patterns.len() })
     }
 
     /// Checks a value; the violations are in document order and never repeat the whole value.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Violation>> {
-        if self.0.is_valid(value) {
+        if self.cost.as_ref().is_some_and(|cost| !cost.allows(value)) {
+            return Err(vec![Violation::whole("it is too much work to check against its schema: nested too deeply, or too large")]);
+        }
+        if self.looking > 0 && squares(value).saturating_mul(self.looking) > MAX_LOOKING {
+            return Err(vec![Violation::whole("its texts are too long for the regular expressions in its schema")]);
+        }
+        if self.validator.is_valid(value) {
             return Ok(());
         }
         Err(self
-            .0
+            .validator
             .iter_errors(value)
             .take(MAX_VIOLATIONS)
             .map(|error| Violation { path: error.instance_path().to_string(), message: shorten(error.masked().to_string()) })
@@ -105,6 +130,19 @@ fn collect_patterns<'a>(value: &'a Value, into: &mut BTreeSet<&'a str>) {
         }
         Value::Array(items) => items.iter().for_each(|item| collect_patterns(item, into)),
         _ => {}
+    }
+}
+
+/// The squares of the lengths of all texts, names included.
+fn squares(value: &Value) -> usize {
+    let square = |text: &str| text.len().saturating_mul(text.len());
+    match value {
+        Value::String(text) => square(text),
+        Value::Array(items) => items.iter().map(squares).fold(0, usize::saturating_add),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, field)| square(name).saturating_add(squares(field))).fold(0, usize::saturating_add)
+        }
+        _ => 0,
     }
 }
 
@@ -164,6 +202,21 @@ mod tests {
         assert!(many(MAX_PATTERNS / 2 + 1).is_err());
         let slow = with(r"^(a|a)*\1b$").unwrap();
         assert!(slow.check(&json!({"a": format!("{}!", "a".repeat(60))})).is_err());
+    }
+
+    #[test]
+    fn regular_expressions_that_look_around_take_short_texts() {
+        let with = |pattern: &str| Schema::compile(&json!({"properties": {"a": {"pattern": pattern}}})).unwrap();
+        let slow = with("(?=a)(a+)+b");
+        assert!(slow.check(&json!({"a": "aaab"})).is_ok());
+        let started = std::time::Instant::now();
+        let long = slow.check(&json!({"a": "a".repeat(40_000)})).unwrap_err();
+        assert!(long[0].message.contains("too long"), "{long:?}");
+        assert!(started.elapsed() < std::time::Duration::from_secs(2));
+        assert!(slow.check(&json!({"a": "a".repeat(500)})).is_err());
+        let linear = with(r"^(a+)+\d$");
+        assert!(linear.check(&json!({"a": "a".repeat(400_000) + "1"})).is_ok());
+        assert!(linear.check(&json!({"a": "a".repeat(400_000)})).is_err());
     }
 
     #[test]

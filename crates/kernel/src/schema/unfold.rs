@@ -11,23 +11,21 @@ const MAX_STEPS_IN_ALL: usize = 500_000;
 
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Refuses a schema whose references lead too far.
-pub(super) fn check(root: &Value) -> Result<(), String> {
+/// Refuses a schema whose references lead too far; nothing is known of one without any.
+pub(super) fn check(root: &Value) -> Result<Option<Known<'_>>, String> {
     let mut known = Known { resources: vec![(String::new(), root)], ..Known::default() };
     known.collect(root);
     if known.references == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let mut in_all = 0;
     for start in &known.objects {
-        let mut unfolding = Unfolding { known: &known, trail: Vec::new(), steps: 0 };
-        unfolding.follow_reference(start, 0)?;
-        in_all += unfolding.steps;
+        in_all += known.unfold(start)?.len();
         if in_all > MAX_STEPS_IN_ALL {
             return Err(tangled());
         }
     }
-    Ok(())
+    Ok(Some(known))
 }
 
 fn tangled() -> String {
@@ -36,7 +34,7 @@ fn tangled() -> String {
 
 /// What can be referred to.
 #[derive(Default)]
-struct Known<'a> {
+pub(super) struct Known<'a> {
     objects: Vec<&'a Value>,
     references: usize,
     /// The document and the parts with an id, by the last word of their ids.
@@ -45,6 +43,13 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
+    /// The schemas that speak of the value of `start`, itself included, as often as a validator would look at each.
+    pub(super) fn unfold(&self, start: &'a Value) -> Result<Vec<&'a Map<String, Value>>, String> {
+        let mut unfolding = Unfolding { known: self, trail: Vec::new(), seen: Vec::new() };
+        unfolding.follow_reference(start, 0)?;
+        Ok(unfolding.seen)
+    }
+
     fn collect(&mut self, value: &'a Value) {
         match value {
             Value::Object(fields) => {
@@ -82,13 +87,13 @@ struct Unfolding<'k, 'a> {
     known: &'k Known<'a>,
     /// The targets on the way here: a validator stops where it comes round.
     trail: Vec<&'a Value>,
-    steps: usize,
+    seen: Vec<&'a Map<String, Value>>,
 }
 
 impl<'a> Unfolding<'_, 'a> {
     fn follow(&mut self, schema: &'a Map<String, Value>, depth: usize) -> Result<(), String> {
-        self.steps += 1;
-        if self.steps > MAX_STEPS {
+        self.seen.push(schema);
+        if self.seen.len() > MAX_STEPS {
             return Err(tangled());
         }
         if depth > MAX_DEPTH {
