@@ -51,7 +51,10 @@ impl Workflows {
         request.headers = headers;
         match self.0.egress.send(request).await {
             Err(EgressError::Timeout { .. }) => Ending::failed(504, "The workflow's service did not answer in time."),
-            Err(error) => Ending::failed(424, format!("The workflow's service could not be reached: {error}")),
+            Err(error) => {
+                tracing::warn!(run = %post.run, %error, "the service of a workflow could not be reached");
+                Ending::failed(424, format!("The workflow's service could not be reached: {}.", unreachable_words(&error)))
+            }
             Ok(response) if response.truncated => Ending::failed(424, "The workflow's service answered with more than can be read."),
             Ok(response) => read_reply(response.status.as_u16(), &response.body),
         }
@@ -100,6 +103,24 @@ fn signature(secret: &str, now: i64, body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
     mac.update(format!("{now}.{body}").as_bytes());
     format!("t={now},v1={}", hex::encode(&mac.finalize().into_bytes()))
+}
+
+/// Why no answer came, without the host: whoever may run a workflow or read its runs need not know where its service is.
+fn unreachable_words(error: &EgressError) -> &'static str {
+    match error {
+        EgressError::Blocked { .. } => "its address is blocked; use a public host, or ask the operator to allow it",
+        EgressError::PlainHttp { .. } => "its address must begin with `https`, unless the operator allows plain `http` for it",
+        EgressError::BadUrl { .. } | EgressError::BadAllow { .. } => "its address cannot be called",
+        EgressError::Dns { .. } => "the name of its host was not found",
+        EgressError::Connect { .. } => "it takes no connections; nothing was sent, so try again later",
+        EgressError::Tls { .. } => "there is no secure connection to it; check its certificate",
+        EgressError::Io { .. } => "the connection broke before the whole answer arrived; check whether the run took effect before repeating it",
+        EgressError::Timeout { .. } => "it did not answer in time",
+        EgressError::TooManyRedirects { .. } => "it redirects too often; use the final address",
+        EgressError::Downgrade { .. } => "it redirects from `https` to plain `http`",
+        EgressError::RateLimited { .. } => "too many calls at once; nothing was sent, so try again later",
+        EgressError::Setup { .. } => "the HTTP client did not start",
+    }
 }
 
 /// A service answers with the documented envelope, or with anything: then that is the output.

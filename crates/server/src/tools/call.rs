@@ -90,8 +90,8 @@ pub struct CallStatus {
 pub struct CallMessage {
     pub role: &'static str,
     pub tool_call_id: String,
-    /// JSON as text. An integration's result is `{data, error, successful}`; a workflow's is its outputs; a reserved tool's is its answer,
-    /// or `{code, message, retryable, next_step, details}` when it said no.
+    /// JSON as text. An integration's result is `{data, error, successful}`; a workflow's is its outputs, or `{error}` when it failed
+    /// without any; a reserved tool's is its answer, or `{code, message, retryable, next_step, details}` when it said no.
     pub content: String,
 }
 
@@ -203,16 +203,17 @@ pub(crate) fn read_permission(word: Option<&str>) -> ApiResult<Option<Permission
 pub(crate) fn answer(reply: CallReply, tool_call_id: String) -> CallAnswer {
     let CallReply { id, at, result, is_gateway, .. } = reply;
     let code = if result.error.is_none() { "STATUS_CODE_OK" } else { "STATUS_CODE_ERROR" };
-    let content = if is_gateway {
-        json!({"data": result.data, "error": result.error, "successful": result.error.is_none()}).to_string()
-    } else {
-        result.data.to_string()
+    let content = match &result.error {
+        error if is_gateway => json!({"data": result.data, "error": error, "successful": error.is_none()}),
+        // A model reads the content only, so a failure must say there what it was.
+        Some(error) if result.data.is_null() => json!({"error": error}),
+        _ => result.data,
     };
     CallAnswer {
         call: CallBody {
             id: id.uuid(),
             status: CallStatus { timestamp: at.to_string(), code, message: result.error },
-            data: CallMessage { role: "tool", tool_call_id, content },
+            data: CallMessage { role: "tool", tool_call_id, content: content.to_string() },
         },
     }
 }

@@ -159,6 +159,15 @@ on_both! {
         assert!(answer["status"]["message"].as_str().unwrap().contains("could not be reached"), "{answer}");
         workflow(test, "inside", json!({"kind": "http", "url": "http://169.254.169.254/latest"})).await;
         run(test, "inside", json!({})).await.expect(424);
+        workflow(test, "nameless", json!({"kind": "http", "url": "https://agents.internal.invalid/run"})).await;
+        for slug in ["gone", "inside", "nameless"] {
+            let answer = run(test, slug, json!({})).await.expect(424);
+            for said in [&answer["status"], &last_run(test).await["status"]] {
+                let words = said["message"].as_str().unwrap();
+                assert!(words.contains("could not be reached"), "{words}");
+                assert!(!["127.0.0.1", "169.254", "internal"].iter().any(|host| words.contains(host)), "{words}");
+            }
+        }
         workflow(test, "slow", json!({"kind": "http", "url": format!("{}/slow", fake.url), "timeout_ms": 150})).await;
         let started = Instant::now();
         assert_eq!(run(test, "slow", json!({"ms": 20_000})).await.expect(504)["status"]["code"], 504);

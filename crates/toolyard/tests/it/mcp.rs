@@ -45,7 +45,7 @@ async fn result(test: &Test, path: &str, method: &str, params: Value) -> Value {
     ask(test, path, &test.owner, method, params, json!({})).await.expect(200)["result"].take()
 }
 
-async fn call(test: &Test, name: &str, arguments: Value) -> Value {
+pub(crate) async fn call(test: &Test, name: &str, arguments: Value) -> Value {
     result(test, "/mcp", "tools/call", json!({"name": name, "arguments": arguments})).await
 }
 

@@ -58,6 +58,24 @@ on_both! {
         assert!(empty["call"]["status"]["message"].as_str().unwrap().contains("has no data"));
     }
 
+    async fn a_workflow_that_fails_says_why_to_a_model(test: &Test) {
+        let fake = Fake::start().await;
+        workflow(test, "broken", json!({"kind": "http", "url": format!("{}/status/422", fake.url)})).await;
+        let agent = json!({"name": "a", "agent_type": "custom", "tool_configs": [{"type": "reference", "slug": "broken"}]});
+        test.post("/agents", agent).await.expect(200);
+        let words = "The workflow's service answered 422.";
+        for reply in [
+            test.call("workflow.variant.broken", json!({})).await,
+            test.post("/agents/1/call", call_body("workflow.variant.broken", &json!({}))).await,
+        ] {
+            let answer = reply.expect(200)["call"].take();
+            assert_eq!((&answer["status"]["code"], &answer["status"]["message"]), (&json!("STATUS_CODE_ERROR"), &json!(words)));
+            assert_eq!(serde_json::from_str::<Value>(answer["data"]["content"].as_str().unwrap()).unwrap(), json!({"error": words}));
+        }
+        let result = crate::mcp::call(test, "workflow__variant__broken", json!({})).await;
+        assert_eq!((&result["isError"], &result["content"][0]["text"]), (&json!(true), &json!(words)));
+    }
+
     async fn malformed_workflow_refs_run_nothing(test: &Test) {
         workflow(test, "a", json!({"kind": "echo"})).await;
         for name in [
