@@ -1,9 +1,11 @@
 //! JSON documents whose strings hold `{{ expressions }}`.
 //!
 //! A string that is one expression becomes that value, with its type. Everything else is filled in as text. What is missing is left
-//! out, so that an optional parameter simply does not appear in a body.
+//! out, so that an optional parameter simply does not appear in a body; in a strict engine it is an error, unless the expression says
+//! otherwise.
 
 mod bounded;
+mod names;
 mod source;
 
 use std::fmt::Write as _;
@@ -12,11 +14,12 @@ use std::sync::OnceLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use minijinja::value::{Serde, Value as Jinja, ValueKind};
-use minijinja::{Environment, Error as JinjaError, ErrorKind, Expression};
+use minijinja::{Environment, Error as JinjaError, ErrorKind, Expression, UndefinedBehavior, filters};
 use serde_json::{Map, Value};
 
-use self::bounded::{Bounded, MAX_OUTPUT, TOO_LARGE};
+use self::bounded::{Bounded, Known, MAX_OUTPUT, TOO_LARGE};
 use self::source::Piece;
+use crate::suggest::did_you_mean;
 
 /// Steps an evaluation may take before it is cut off.
 const FUEL: u64 = 50_000;
@@ -35,19 +38,31 @@ pub struct TemplateError {
 #[derive(Debug)]
 pub struct Engine {
     env: Environment<'static>,
-    is_trusted: bool,
+    /// The filters and tests there are, where anybody may write.
+    known: Option<Known>,
 }
 
 impl Default for Engine {
     fn default() -> Self {
         let mut env = Environment::empty();
         env.set_fuel(Some(FUEL));
-        bounded::register(&mut env);
-        Self { env, is_trusted: false }
+        let known = bounded::register(&mut env);
+        Self { env, known: Some(known) }
     }
 }
 
 impl Engine {
+    /// An engine for templates that anybody may write, in which a missing variable is an error. `default(...)` and `is defined` say what
+    /// happens without it, and `default(omit)` leaves out what the expression stands for.
+    pub fn strict() -> Self {
+        let mut engine = Self::default();
+        engine.env.set_undefined_behavior(UndefinedBehavior::Strict);
+        // What an `if` without `else` comes to is the one missing value that is meant.
+        let omit = engine.env.compile_expression("none if false").and_then(|nothing| nothing.eval(())).unwrap_or(Jinja::UNDEFINED);
+        engine.env.add_global("omit", omit);
+        engine
+    }
+
     /// An engine for templates of our own: with every common filter, those that `register` adds, and no limit to what they make.
     pub fn trusted(register: impl FnOnce(&mut Environment<'static>)) -> Self {
         let mut env = Environment::new();
@@ -55,7 +70,7 @@ impl Engine {
         env.add_filter("base64", |value: Jinja| base64(&value));
         env.add_filter("base64url", |value: Jinja| base64url(&value));
         register(&mut env);
-        Self { env, is_trusted: true }
+        Self { env, known: None }
     }
 
     /// Reads `document` and checks every expression of it.
@@ -109,10 +124,13 @@ impl Engine {
     }
 
     fn expression(&'static self, source: &str) -> Result<Checked, String> {
-        if !self.is_trusted {
+        if let Some(known) = &self.known {
             bounded::check(source)?;
+            compile(&self.env, source)?;
+            known.check(&names::read(source))?;
+        } else {
+            compile(&self.env, source)?;
         }
-        compile(&self.env, source)?;
         Ok(Checked { env: &self.env, source: source.into(), compiled: OnceLock::new() })
     }
 }
@@ -137,7 +155,57 @@ impl Checked {
             let compiled = Box::new(compile(self.env, &self.source)?);
             self.compiled.get_or_init(|| compiled)
         };
-        compiled.eval(context).map_err(|error| error.to_string())
+        let is_strict = self.env.undefined_behavior() == UndefinedBehavior::Strict;
+        match compiled.eval(context.clone()) {
+            Ok(value) if is_strict && self.holds_missing(&value) => Err(self.missing(&context)),
+            Ok(value) => Ok(value),
+            Err(error) if is_strict && error.kind() == ErrorKind::UndefinedError => Err(self.missing(&context)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Whether a missing value is meant: only those that are not count as false without an error.
+    fn is_omitted(&self, value: &Jinja) -> bool {
+        filters::bool(&self.env.empty_state(), value).is_ok()
+    }
+
+    /// Whether something is missing that is not meant to be: the value itself, or an item of a list or object that is written out here.
+    fn holds_missing(&self, value: &Jinja) -> bool {
+        match value.kind() {
+            ValueKind::Undefined => !self.is_omitted(value),
+            ValueKind::Seq | ValueKind::Map if self.source.contains(['[', '{']) => {
+                let items = value.try_iter().into_iter().flatten();
+                let is_map = value.kind() == ValueKind::Map;
+                items
+                    .map(|item| if is_map { value.get_item(&item).unwrap_or_default() } else { item })
+                    .any(|item| self.holds_missing(&item))
+            }
+            _ => false,
+        }
+    }
+
+    /// Says which variable is missing.
+    fn missing(&self, context: &Jinja) -> String {
+        let hint = "write `| default(...)` or `is defined` where it may be missing";
+        for path in names::read(&self.source).paths {
+            let mut parent = context.clone();
+            for (index, part) in path.parts.iter().enumerate() {
+                let value = parent.get_attr(part).unwrap_or(Jinja::UNDEFINED);
+                if !value.is_undefined() {
+                    parent = value;
+                    continue;
+                }
+                let is_last = index + 1 == path.parts.len();
+                let is_global = index == 0 && self.env.globals().any(|(name, _)| name == part);
+                if (is_last && path.may_be_missing) || is_global {
+                    break;
+                }
+                let others: Vec<String> = parent.try_iter().into_iter().flatten().map(|key| key.to_string()).collect();
+                let near = did_you_mean(part, others.iter().map(String::as_str));
+                return format!("`{}` is missing; {hint}.{near}", path.parts[..=index].join("."));
+            }
+        }
+        format!("`{}` comes to nothing; {hint}.", self.source)
     }
 
     fn variables(&self) -> impl Iterator<Item = String> {
@@ -188,9 +256,17 @@ enum Part {
 impl Template {
     /// Fills in the document. `None` means that nothing of it was left.
     pub fn render(&self, context: &Value) -> Result<Option<Value>, TemplateError> {
-        let left = (!self.engine.is_trusted).then_some(MAX_OUTPUT);
+        let left = self.engine.known.as_ref().map(|_| MAX_OUTPUT);
         let mut filling = Filling { context: Jinja::from(Serde(context)), left, place: String::new() };
         filling.node(&self.root).map_err(|message| fail(&filling.place, &message))
+    }
+
+    /// The variables that the document names, with the parts that it names of them, and where.
+    pub fn references(&self) -> Vec<Reference> {
+        let mut references = Vec::new();
+        self.root.references(&mut String::new(), &mut references);
+        references.retain(|reference| !self.engine.env.globals().any(|(global, _)| global == reference.path[0]));
+        references
     }
 
     /// The names that the document reads from its context.
@@ -202,6 +278,15 @@ impl Template {
         names.retain(|name| !self.engine.env.globals().any(|(global, _)| global == name));
         names
     }
+}
+
+/// A variable that a document names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// JSON Pointer of the string inside the template.
+    pub place: String,
+    /// The variable and the parts of it that are named; never empty.
+    pub path: Vec<String>,
 }
 
 /// A document being filled in. After a failure `place` is where it was.
@@ -275,6 +360,34 @@ impl Filling {
 }
 
 impl Node {
+    fn references(&self, place: &mut String, found: &mut Vec<Reference>) {
+        let mut add = |place: &str, expression: &Checked| {
+            let paths = names::read(&expression.source).paths;
+            found.extend(paths.into_iter().map(|path| Reference { place: place.to_owned(), path: path.parts }));
+        };
+        match self {
+            Self::Literal(_) => {}
+            Self::Expression(expression) => add(place, expression),
+            Self::Text(parts) => {
+                for part in parts {
+                    if let Part::Expression(expression) = part {
+                        add(place, expression);
+                    }
+                }
+            }
+            Self::Array(nodes) => {
+                for (index, node) in nodes.iter().enumerate() {
+                    within(place, &index.to_string(), |place| node.references(place, found));
+                }
+            }
+            Self::Object(nodes) => {
+                for (key, node) in nodes {
+                    within(place, key, |place| node.references(place, found));
+                }
+            }
+        }
+    }
+
     fn variables(&self, names: &mut Vec<String>) {
         match self {
             Self::Literal(_) => {}
@@ -334,6 +447,60 @@ mod tests {
     }
 
     #[test]
+    fn a_strict_engine_leaves_out_only_what_is_meant() {
+        static STRICT: LazyLock<Engine> = LazyLock::new(Engine::strict);
+        let context = json!({"inputs": {"customer": "c", "none": null, "inner": {}}});
+        let strict = |text: &str| STRICT.compile(&json!({"x": text, "y": 1})).unwrap().render(&context);
+        for (text, expected) in [
+            ("{{ inputs.customer }}", json!({"x": "c", "y": 1})),
+            ("{{ inputs.none }}", json!({"x": null, "y": 1})),
+            ("{{ inputs.gone | default('d') }}", json!({"x": "d", "y": 1})),
+            ("{{ inputs.gone | lower | default(7) }}", json!({"x": 7, "y": 1})),
+            ("{{ inputs.gone | default(omit) }}", json!({"y": 1})),
+            ("{{ inputs.gone if inputs.gone is defined }}", json!({"y": 1})),
+            ("{{ inputs.gone is defined and inputs.gone.deep }}", json!({"x": false, "y": 1})),
+            ("for {{ inputs.gone | default(omit) }}!", json!({"x": "for !", "y": 1})),
+        ] {
+            assert_eq!(strict(text).unwrap(), Some(expected), "{text}");
+        }
+        for (text, words) in [
+            (
+                "{{ inputs.custmer }}",
+                "`inputs.custmer` is missing; write `| default(...)` or `is defined` where it may be missing. Did you mean `customer`?",
+            ),
+            ("for {{ inputs.gone }}", "`inputs.gone` is missing"),
+            ("{{ gone.deeper.deepest | default('x') }}", "`gone` is missing"),
+            ("{{ inputs.gone.deep | default('x') }}", "`inputs.gone` is missing"),
+            ("{{ inputs.inner.a | default(1) ~ inputs.inner.b }}", "`inputs.inner.b` is missing"),
+            ("{{ inputs.gone > 3 }}", "`inputs.gone` is missing"),
+            ("{{ not inputs.gone }}", "`inputs.gone` is missing"),
+            ("{{ inputs.gone and inputs.customer }}", "`inputs.gone` is missing"),
+            ("{{ inputs.gone | string }}", "`inputs.gone` is missing"),
+            ("{{ inputs.gone | tojson }}", "`inputs.gone` is missing"),
+            ("{{ inputs.gone | join(',') }}", "`inputs.gone` is missing"),
+            ("{{ [inputs.customer, inputs.gone] }}", "`inputs.gone` is missing"),
+            ("{{ {'a': {'b': inputs.gone}} }}", "`inputs.gone` is missing"),
+            ("{{ [] | first }}", "`[] | first` comes to nothing"),
+        ] {
+            let error = strict(text).unwrap_err();
+            assert!(error.place == "/x" && error.message.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn filters_and_tests_that_do_not_exist_are_refused() {
+        for (text, words) in [
+            ("{{ a | loower }}", "there is no filter `loower`; there are: base64, base64url, lower"),
+            ("{{ a | loower }}", "Did you mean `lower`?"),
+            ("{{ 'x' ~ (a | indent(3)) }}", "there is no filter `indent`"),
+            ("{{ a is defned }}", "there is no test `defned`"),
+        ] {
+            let error = ENGINE.compile(&json!([text])).map(|_| ()).unwrap_err().to_string();
+            assert!(error.starts_with("/0: ") && error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn errors_name_the_place() {
         let error = ENGINE.compile(&json!({"a": [1, "{{ x +"]})).map(|_| ()).unwrap_err();
         assert_eq!(error.place, "/a/1");
@@ -373,5 +540,8 @@ mod tests {
     fn variables_are_known_before_rendering() {
         let template = ENGINE.compile(&json!({"a": "{{ x.y }}", "b": ["{{ z | base64 }} and {{ x }}"]})).unwrap();
         assert_eq!(template.variables(), ["x", "z"]);
+        let found: Vec<(String, String)> = template.references().into_iter().map(|found| (found.place, found.path.join("."))).collect();
+        let expected = [("/a", "x.y"), ("/b/0", "z"), ("/b/0", "x")].map(|(place, path)| (place.to_owned(), path.to_owned()));
+        assert_eq!(found, expected);
     }
 }

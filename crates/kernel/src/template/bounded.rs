@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::{fmt, io};
 
 use minijinja::value::Value as Jinja;
-use minijinja::{Environment, Error as JinjaError, ErrorKind, filters, tests};
+use minijinja::{Environment, Error as JinjaError, ErrorKind, State, UndefinedBehavior, filters, tests};
 
+use super::names::Names;
 use super::source::bare;
 use super::{base64, base64url, text_filter};
+use crate::suggest::did_you_mean;
 
 /// The most bytes that the expressions of one document may make, and any filter on the way.
 pub(super) const MAX_OUTPUT: usize = 4 << 20;
@@ -30,41 +32,78 @@ pub(super) fn check(source: &str) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn register(env: &mut Environment<'static>) {
-    env.add_filter("base64", |value: Jinja| short(base64(&value)));
-    env.add_filter("base64url", |value: Jinja| short(base64url(&value)));
-    env.add_filter("lower", |value: Jinja| short(text_filter(&value, str::to_lowercase)));
-    env.add_filter("upper", |value: Jinja| short(text_filter(&value, str::to_uppercase)));
-    env.add_filter("trim", |value: Jinja| short(text_filter(&value, |text| text.trim().to_owned())));
-    env.add_filter("string", |value: Jinja| made(|out| write!(out, "{value}").is_ok()));
-    env.add_filter("tojson", |value: Jinja| made(|out| serde_json::to_writer(out, &value).is_ok()));
-    env.add_filter("join", join);
-    env.add_filter("replace", replace);
-    env.add_filter("default", filters::default);
-    env.add_filter("d", filters::default);
-    env.add_filter("length", filters::length);
-    env.add_filter("count", filters::length);
-    env.add_filter("first", filters::first);
-    env.add_filter("last", filters::last);
-    env.add_filter("min", filters::min);
-    env.add_filter("max", filters::max);
-    env.add_filter("int", filters::int);
-    env.add_filter("float", filters::float);
-    env.add_filter("bool", filters::bool);
-    env.add_filter("abs", filters::abs);
-    env.add_filter("round", filters::round);
-    env.add_test("defined", tests::is_defined);
-    env.add_test("undefined", tests::is_undefined);
-    env.add_test("none", tests::is_none);
-    env.add_test("string", tests::is_string);
-    env.add_test("number", tests::is_number);
-    env.add_test("boolean", tests::is_boolean);
-    env.add_test("sequence", tests::is_sequence);
-    env.add_test("mapping", tests::is_mapping);
-    env.add_test("in", tests::is_in);
+/// The filters and tests there are.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    filters: Vec<&'static str>,
+    tests: Vec<&'static str>,
 }
 
-fn join(list: Jinja, separator: Option<String>) -> Result<Jinja, JinjaError> {
+impl Known {
+    /// Refuses a filter or test that there is not.
+    pub(super) fn check(&self, names: &Names) -> Result<(), String> {
+        for (kind, used, known) in [("filter", &names.filters, &self.filters), ("test", &names.tests, &self.tests)] {
+            if let Some(unknown) = used.iter().find(|name| !known.contains(&name.as_str())) {
+                let near = did_you_mean(unknown, known.iter().copied());
+                return Err(format!("there is no {kind} `{unknown}`; there are: {}.{near}", known.join(", ")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds what there is; the names of it.
+pub(super) fn register(env: &mut Environment<'static>) -> Known {
+    let mut known = Known::default();
+    macro_rules! filter {
+        ($name:literal, $filter:expr) => {
+            env.add_filter($name, $filter);
+            known.filters.push($name);
+        };
+    }
+    macro_rules! test {
+        ($name:literal, $test:expr) => {
+            env.add_test($name, $test);
+            known.tests.push($name);
+        };
+    }
+    filter!("base64", |value: Jinja| short(base64(&value)));
+    filter!("base64url", |value: Jinja| short(base64url(&value)));
+    filter!("lower", |value: Jinja| short(text_filter(&value, str::to_lowercase)));
+    filter!("upper", |value: Jinja| short(text_filter(&value, str::to_uppercase)));
+    filter!("trim", |value: Jinja| short(text_filter(&value, |text| text.trim().to_owned())));
+    filter!("string", |state: &State, value: Jinja| present(state, &value).and_then(|()| made(|out| write!(out, "{value}").is_ok())));
+    filter!("tojson", |state: &State, value: Jinja| present(state, &value)
+        .and_then(|()| made(|out| serde_json::to_writer(out, &value).is_ok())));
+    filter!("join", join);
+    filter!("replace", replace);
+    filter!("default", filters::default);
+    filter!("d", filters::default);
+    filter!("length", filters::length);
+    filter!("count", filters::length);
+    filter!("first", filters::first);
+    filter!("last", filters::last);
+    filter!("min", filters::min);
+    filter!("max", filters::max);
+    filter!("int", filters::int);
+    filter!("float", filters::float);
+    filter!("bool", filters::bool);
+    filter!("abs", filters::abs);
+    filter!("round", filters::round);
+    test!("defined", tests::is_defined);
+    test!("undefined", tests::is_undefined);
+    test!("none", tests::is_none);
+    test!("string", tests::is_string);
+    test!("number", tests::is_number);
+    test!("boolean", tests::is_boolean);
+    test!("sequence", tests::is_sequence);
+    test!("mapping", tests::is_mapping);
+    test!("in", tests::is_in);
+    known
+}
+
+fn join(state: &State, list: Jinja, separator: Option<String>) -> Result<Jinja, JinjaError> {
+    present(state, &list)?;
     let separator = separator.unwrap_or_default();
     let mut items = list.try_iter()?.enumerate();
     made(|out| items.all(|(index, item)| (index == 0 || out.write_str(&separator).is_ok()) && write!(out, "{item}").is_ok()))
@@ -74,6 +113,12 @@ fn replace(value: Jinja, from: String, to: String) -> Result<Jinja, JinjaError> 
     let Some(text) = value.as_str().filter(|_| !from.is_empty()) else { return text_filter(&value, str::to_owned) };
     let mut parts = text.split(from.as_str()).enumerate();
     made(|out| parts.all(|(index, part)| (index == 0 || out.write_str(&to).is_ok()) && out.write_str(part).is_ok()))
+}
+
+/// These filters make a text of anything; in a strict engine not of what is missing.
+fn present(state: &State, value: &Jinja) -> Result<(), JinjaError> {
+    let is_strict = state.undefined_behavior() == UndefinedBehavior::Strict;
+    if is_strict && value.is_undefined() { Err(ErrorKind::UndefinedError.into()) } else { Ok(()) }
 }
 
 fn short(text: Result<Jinja, JinjaError>) -> Result<Jinja, JinjaError> {

@@ -1,0 +1,346 @@
+//! Steps: an ordered list of tool calls whose arguments are templates over the inputs and the results before them.
+
+mod names;
+mod targets;
+
+use std::sync::LazyLock;
+
+use futures_util::future::BoxFuture;
+use kernel::json::{MAX_DEPTH, depth_exceeds};
+use kernel::template::{Engine, Template};
+use kernel::{CallRef, Scope, hex};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::WorkflowError;
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::strict);
+const MAX_STEPS: usize = 50;
+const MAX_NAME: usize = 64;
+/// As long as an Idempotency-Key may be.
+const MAX_KEY: usize = 255;
+
+/// One call of a step.
+#[derive(Clone, Debug)]
+pub struct StepCall {
+    pub scope: Scope,
+    /// The call ref.
+    pub name: String,
+    pub arguments: Map<String, Value>,
+    /// How many workflows called each other to get here.
+    pub depth: u32,
+    /// Whether this is part of a test run.
+    pub in_test: bool,
+    /// An earlier try of the same run has certainly ended.
+    pub resumes: bool,
+    /// The same for every try of the same run.
+    pub idempotency_key: Option<String>,
+}
+
+/// Makes the calls of steps.
+pub trait StepCaller: Send + Sync + std::fmt::Debug {
+    /// Calls a tool by its ref.
+    fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, StepError>>;
+
+    /// Refuses a ref that leads to no tool of the project, in words for the author. What cannot be known now is left to the run.
+    fn check<'a>(&'a self, scope: Scope, target: &'a CallRef) -> BoxFuture<'a, Result<(), WorkflowError>>;
+}
+
+/// A step that came to no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StepError {
+    /// What the tool or the way to it said.
+    #[error("{0}")]
+    Failed(String),
+    /// Somebody has to allow it first. The run ends here and is made again then.
+    #[error("{0}")]
+    Waiting(String),
+}
+
+impl From<String> for StepError {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
+}
+
+impl StepError {
+    fn of(self, step: &str) -> Self {
+        match self {
+            Self::Failed(message) => Self::Failed(format!("step `{step}`: {message}")),
+            Self::Waiting(message) => Self::Waiting(format!("step `{step}`: {message}")),
+        }
+    }
+}
+
+/// What steps run under.
+#[derive(Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) caller: &'a dyn StepCaller,
+    pub(crate) scope: Scope,
+    pub(crate) inputs: &'a Value,
+    pub(crate) depth: u32,
+    pub(crate) in_test: bool,
+    pub(crate) resumes: bool,
+    pub(crate) idempotency_key: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepSpec {
+    name: String,
+    call: String,
+    #[serde(default)]
+    arguments: Value,
+    /// The step is left out unless this is true.
+    #[serde(default)]
+    when: Option<String>,
+    #[serde(default)]
+    on_error: OnError,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum OnError {
+    #[default]
+    Stop,
+    Continue,
+}
+
+/// Compiled steps.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    steps: Vec<Step>,
+    result: Option<Template>,
+}
+
+#[derive(Debug)]
+struct Step {
+    name: String,
+    call: CallRef,
+    arguments: Template,
+    when: Option<Template>,
+    on_error: OnError,
+}
+
+impl Steps {
+    /// Reads and compiles; the error is for the author.
+    pub(crate) fn parse(data: &Value) -> Result<Self, String> {
+        let specs = data.get("steps").cloned().unwrap_or_else(|| json!([]));
+        let specs: Vec<StepSpec> = serde_json::from_value(specs).map_err(|error| format!("`data.steps`: {error}"))?;
+        if specs.is_empty() || specs.len() > MAX_STEPS {
+            return Err(format!("`data.steps` must hold 1 to {MAX_STEPS} steps"));
+        }
+        let mut steps: Vec<Step> = Vec::with_capacity(specs.len());
+        for (index, spec) in specs.into_iter().enumerate() {
+            let at = |error: &dyn std::fmt::Display| format!("`data.steps.{index}`: {error}");
+            let word =
+                (1..=MAX_NAME).contains(&spec.name.len()) && spec.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if !word || steps.iter().any(|known| known.name == spec.name) {
+                return Err(at(&format!("name `{}` must be a word of its own, of at most {MAX_NAME} letters", spec.name)));
+            }
+            let call = spec.call.parse::<CallRef>().map_err(|error| at(&error))?;
+            let arguments = if spec.arguments.is_null() { json!({}) } else { spec.arguments };
+            let when = spec.when.map(|when| ENGINE.compile(&json!(wrapped(&when)))).transpose().map_err(|error| at(&error))?;
+            let arguments = ENGINE.compile(&arguments).map_err(|error| at(&error))?;
+            steps.push(Step { name: spec.name, call, arguments, when, on_error: spec.on_error });
+        }
+        let result =
+            data.get("result").map(|result| ENGINE.compile(result)).transpose().map_err(|error| format!("`data.result`: {error}"))?;
+        Ok(Self { steps, result })
+    }
+
+    /// What the steps call, in their order.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &CallRef> {
+        self.steps.iter().map(|step| &step.call)
+    }
+
+    /// Runs the steps in order. The error names the step that ended it.
+    pub(crate) async fn run(&self, frame: &Frame<'_>) -> Result<Value, StepError> {
+        let mut context = json!({"inputs": frame.inputs, "steps": {}});
+        let mut last = Value::Null;
+        for step in &self.steps {
+            let outcome = step.run(frame, &context).await.map_err(|error| error.of(&step.name))?;
+            context["steps"][&step.name] = match outcome {
+                Outcome::Skipped => json!({"ok": false, "skipped": true}),
+                Outcome::Failed(error) => json!({"ok": false, "skipped": false, "error": error}),
+                Outcome::Done(result) => {
+                    last.clone_from(&result);
+                    json!({"ok": true, "skipped": false, "result": result})
+                }
+            };
+        }
+        match &self.result {
+            Some(template) => Ok(template.render(&context).map_err(|error| format!("result: {error}"))?.unwrap_or(Value::Null)),
+            None => Ok(last),
+        }
+    }
+}
+
+/// What a step came to, when the run goes on.
+enum Outcome {
+    Skipped,
+    Done(Value),
+    Failed(String),
+}
+
+impl Step {
+    async fn run(&self, frame: &Frame<'_>, context: &Value) -> Result<Outcome, StepError> {
+        if let Some(when) = &self.when
+            && !is_true(when.render(context).map_err(|error| error.to_string())?.as_ref())
+        {
+            return Ok(Outcome::Skipped);
+        }
+        let arguments = match self.arguments.render(context).map_err(|error| error.to_string())? {
+            Some(arguments) if depth_exceeds(&arguments, MAX_DEPTH) => {
+                return Err(format!("the arguments are nested more than {MAX_DEPTH} deep").into());
+            }
+            Some(Value::Object(arguments)) => arguments,
+            None => Map::new(),
+            Some(_) => return Err("the arguments are not an object".to_owned().into()),
+        };
+        let call = StepCall {
+            scope: frame.scope,
+            name: self.call.to_string(),
+            arguments,
+            depth: frame.depth,
+            in_test: frame.in_test,
+            resumes: frame.resumes,
+            idempotency_key: frame.idempotency_key.map(|key| derived_key(key, &self.name)),
+        };
+        match frame.caller.call(call).await {
+            Ok(result) => Ok(Outcome::Done(result)),
+            Err(StepError::Failed(error)) if self.on_error == OnError::Continue => Ok(Outcome::Failed(error)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The key of a step's call: the run's own and the step's name, or a digest of them where that would be too long.
+fn derived_key(run: &str, step: &str) -> String {
+    let key = format!("{run}:{step}");
+    if key.len() <= MAX_KEY {
+        return key;
+    }
+    format!("sha256:{}", hex::encode(&Sha256::digest(key)))
+}
+
+/// A condition may be written with or without braces.
+fn wrapped(when: &str) -> String {
+    if when.contains("{{") { when.to_owned() } else { format!("{{{{ {when} }}}}") }
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !text.is_empty() && text != "false",
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(fields)) => !fields.is_empty(),
+        Some(Value::Bool(true)) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use kernel::{KeyId, PermissionSet, ProjectId};
+
+    use super::*;
+
+    /// Answers with the arguments, fails for refs that end in `bad`, and remembers what was called.
+    #[derive(Debug, Default)]
+    struct Echo(Mutex<Vec<(String, Option<String>)>>);
+
+    impl StepCaller for Echo {
+        fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, StepError>> {
+            self.0.lock().unwrap().push((call.name.clone(), call.idempotency_key));
+            let result = if call.name.ends_with("bad") { Err("it broke".to_owned().into()) } else { Ok(Value::Object(call.arguments)) };
+            Box::pin(async { result })
+        }
+
+        fn check<'a>(&'a self, _: Scope, _: &'a CallRef) -> BoxFuture<'a, Result<(), WorkflowError>> {
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    async fn run(data: Value, inputs: Value) -> (Result<Value, StepError>, Vec<(String, Option<String>)>) {
+        let caller = Echo::default();
+        let scope = Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default() };
+        let frame =
+            Frame { caller: &caller, scope, inputs: &inputs, depth: 1, in_test: false, resumes: false, idempotency_key: Some("d1") };
+        let result = Steps::parse(&data).unwrap().run(&frame).await;
+        (result, caller.0.into_inner().unwrap())
+    }
+
+    #[tokio::test]
+    async fn steps_see_the_inputs_and_each_other() {
+        let data = json!({
+            "steps": [
+                {"name": "find", "call": "workflow.variant.find", "arguments": {"q": "{{ inputs.title }}", "n": "{{ inputs.n }}"}},
+                {"name": "never", "call": "workflow.variant.bad", "when": "inputs.n > 100"},
+                {"name": "try", "call": "workflow.variant.bad", "on_error": "continue"},
+                {"name": "say", "call": "workflow.variant.say", "when": "{{ not steps.try.ok }}", "arguments": {"text": "got {{ steps.find.result.n }}"}},
+            ],
+            "result": {"text": "{{ steps.say.result.text }}", "skipped": "{{ steps.never.skipped }}", "why": "{{ steps.try.error }}"},
+        });
+        let (result, called) = run(data, json!({"title": "t", "n": 7})).await;
+        assert_eq!(result.unwrap(), json!({"text": "got 7", "skipped": true, "why": "it broke"}));
+        let keys: Vec<&str> = called.iter().filter_map(|(_, key)| key.as_deref()).collect();
+        assert_eq!(keys, ["d1:find", "d1:try", "d1:say"]);
+    }
+
+    #[tokio::test]
+    async fn a_failing_step_ends_the_run_and_is_named() {
+        let data = json!({"steps": [{"name": "a", "call": "workflow.variant.bad"}, {"name": "b", "call": "workflow.variant.b"}]});
+        let (result, called) = run(data, json!({})).await;
+        assert_eq!((result.unwrap_err(), called.len()), (StepError::Failed("step `a`: it broke".to_owned()), 1));
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_ends_the_run_before_anything_is_called() {
+        for (step, words) in [
+            (json!({"arguments": {"customer": "{{ inputs.custmer }}"}}), "step `a`: /customer: `inputs.custmer` is missing"),
+            (json!({"when": "inputs.custmer"}), "step `a`: /: `inputs.custmer` is missing"),
+            (json!({"when": "inputs.customer and not inputs.gone"}), "`inputs.gone` is missing"),
+        ] {
+            let mut whole = json!({"name": "a", "call": "workflow.variant.find"});
+            whole.as_object_mut().unwrap().extend(step.as_object().unwrap().clone());
+            let (result, called) = run(json!({"steps": [whole]}), json!({"customer": "c"})).await;
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains(words) && called.is_empty(), "{step}: {error}");
+        }
+        let step = json!({"name": "a", "call": "workflow.variant.find", "when": "inputs.custmer is defined"});
+        let (result, called) = run(json!({"steps": [step], "result": "{{ steps.a.result }}"}), json!({})).await;
+        assert!(result.unwrap_err().to_string().contains("result: /: `steps.a.result` is missing") && called.is_empty());
+        let step = json!({"name": "a", "call": "workflow.variant.find", "arguments": {"q": "{{ inputs.q | default(omit) }}", "n": 1}});
+        assert_eq!(run(json!({"steps": [step]}), json!({})).await.0.unwrap(), json!({"n": 1}));
+    }
+
+    #[test]
+    fn the_keys_of_steps_are_never_too_long() {
+        let long = "k".repeat(MAX_KEY);
+        assert_eq!(derived_key("run", "step"), "run:step");
+        assert!(derived_key(&long, "a").len() <= MAX_KEY);
+        assert_ne!(derived_key(&long, "a"), derived_key(&long, "b"));
+    }
+
+    #[test]
+    fn broken_steps_are_told_apart() {
+        for (steps, part) in [
+            (json!("x"), "`data.steps`"),
+            (json!([{"name": "a"}]), "call"),
+            (json!([{"name": "a".repeat(65), "call": "workflow.variant.x"}]), "at most 64 letters"),
+            (json!([{"name": "a b", "call": "workflow.variant.x"}]), "must be a word of its own"),
+            (json!([{"name": "a", "call": "workflow.variant.x"}, {"name": "a", "call": "workflow.variant.x"}]), "`data.steps.1`"),
+            (json!([{"name": "a", "call": "nope"}]), "Invalid tool slug"),
+            (json!([{"name": "a", "call": "workflow.variant.x", "arguments": {"q": "{{ 1 + }}"}}]), "/q"),
+            (json!([{"name": "a", "call": "workflow.variant.x", "when": "1 +"}]), "`data.steps.0`"),
+            (json!([{"name": "a", "call": "workflow.variant.x", "retry": 1}]), "retry"),
+        ] {
+            let error = Steps::parse(&json!({"steps": steps})).unwrap_err();
+            assert!(error.contains(part), "{steps}: {error}");
+        }
+    }
+}
