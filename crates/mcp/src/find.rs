@@ -163,7 +163,7 @@ impl ProjectTools {
     async fn search(&self, use_cases: Vec<String>, limit: u64) -> Result<Vec<Value>, Fault> {
         let arguments = json!({"use_cases": use_cases, "limit_alternatives": limit - 1});
         let request = CallRequest { name: format!("tools.{RESERVED_PROVIDER}.find_capabilities"), arguments, ..CallRequest::default() };
-        let ToolResult { data, error } = match self.tools().call(self.scope(), request).await {
+        let ToolResult { data, error, .. } = match self.tools().call(self.scope(), request).await {
             Ok(reply) => reply.result,
             Err(error) => {
                 return Err(reply::of_error(error).err().unwrap_or_else(|| Fault::Params("Discovery is not allowed here.".to_owned())));

@@ -9,7 +9,7 @@ use crate::{Fault, Outcome};
 
 /// A call that came to a result, be it that the tool said no.
 pub(crate) fn of_reply(reply: CallReply) -> Outcome {
-    let ToolResult { data, error } = reply.result;
+    let ToolResult { data, error, .. } = reply.result;
     match error {
         None => Outcome::text(text_of(&data), Some(structured(data)), false),
         Some(error) if data.is_null() || data == Value::String(error.clone()) => Outcome::failure(error),

@@ -77,7 +77,7 @@ pub(crate) struct Call {
 }
 
 /// An action with the connection it is called through.
-struct Target {
+pub(crate) struct Target {
     integration: Arc<Integration>,
     action: Arc<Action>,
     connection: Connection,
@@ -258,8 +258,12 @@ impl Tools {
         };
         let reply = self.workflows.invoke_found(call.scope, &found, request).await;
         traces.is_waiting = reply.is_waiting;
-        let error = (!reply.is_success()).then_some(reply.message);
-        Ok(ToolResult { data: reply.outputs.unwrap_or(Value::Null), error })
+        let (is_success, outputs) = (reply.is_success(), reply.outputs.unwrap_or(Value::Null));
+        if is_success {
+            Ok(ToolResult::ok(outputs))
+        } else {
+            Ok(ToolResult::refused(outputs, reply.message, u16::try_from(reply.code).ok()))
+        }
     }
 
     /// Runs a workflow that was asked for as such. The project's word on it holds here too.
@@ -279,7 +283,14 @@ impl Tools {
         Ok(self.workflows.invoke_found(scope, &found, request).await)
     }
 
-    async fn target(&self, scope: Scope, provider: &str, integration: &str, action: &str, slug: &str) -> Result<Target, CallError> {
+    pub(crate) async fn target(
+        &self,
+        scope: Scope,
+        provider: &str,
+        integration: &str,
+        action: &str,
+        slug: &str,
+    ) -> Result<Target, CallError> {
         self.catalog.ready(scope.project).await.map_err(|error| CallError::Connection(error.into()))?;
         // Before the connection: a credential that is read now was not yet revoked when this integration took the place of another.
         let reached = self.catalog.reach(provider, Reach::Action(integration, action)).await;
@@ -378,7 +389,7 @@ fn readable(result: ToolResult) -> ToolResult {
     if !depth_exceeds(&result.data, MAX_DEPTH) {
         return result;
     }
-    ToolResult { data: Value::Null, error: Some(format!("The result is nested more than {MAX_DEPTH} deep.")) }
+    ToolResult::refused(Value::Null, format!("The result is nested more than {MAX_DEPTH} deep."), None)
 }
 
 fn explain(integration: &Integration, error: RunError) -> CallError {

@@ -77,7 +77,8 @@ impl Tools {
         let Reservation { project, name, call } = reservation;
         match reply {
             Some(reply) => {
-                let text = json!({"data": reply.result.data, "error": reply.result.error, "at": reply.at.micros()});
+                let text =
+                    json!({"data": reply.result.data, "error": reply.result.error, "status": reply.result.status, "at": reply.at.micros()});
                 let sql = "update tool_idempotency set reply = $4 where project_id = $1 and name = $2 and call_id = $3";
                 self.db.execute(sql, args![project, name, call, &text]).await?;
             }
@@ -97,7 +98,9 @@ impl Tools {
 fn read(call: &Call, id: CallId, reply: &Value) -> CallReply {
     let error = reply["error"].as_str().map(str::to_owned);
     let at = kernel::Timestamp::from_micros(reply["at"].as_i64().unwrap_or_default());
-    CallReply { id, at, result: ToolResult { data: reply["data"].clone(), error }, is_gateway: call.is_gateway(), is_waiting: false }
+    let status = reply["status"].as_u64().and_then(|status| u16::try_from(status).ok());
+    let result = ToolResult { data: reply["data"].clone(), error, status };
+    CallReply { id, at, result, is_gateway: call.is_gateway(), is_waiting: false }
 }
 
 pub(crate) fn fingerprint(call_ref: &str, arguments: &Value) -> Vec<u8> {

@@ -120,8 +120,8 @@ fn read((status, body): (u16, Bytes)) -> ToolResult {
     let text = String::from_utf8_lossy(&body);
     if !(200..300).contains(&status) {
         let message = ops::failure_text(status, &text);
-        return ToolResult { data: json!({"status": status, "message": message}), error: Some(message) };
+        return ToolResult::refused(json!({"status": status, "message": message}), message, Some(status));
     }
     let data = if text.len() <= RESULT_MAX_BYTES { serde_json::from_str(&text).ok() } else { None };
-    ToolResult { data: data.unwrap_or_else(|| json!(ops::cap_text(&text, RESULT_MAX_BYTES))), error: None }
+    ToolResult::ok(data.unwrap_or_else(|| json!(ops::cap_text(&text, RESULT_MAX_BYTES))))
 }

@@ -62,6 +62,18 @@ impl fmt::Debug for Progress {
 pub struct ToolResult {
     pub data: Value,
     pub error: Option<String>,
+    /// The status with which it said no, where it has one.
+    pub status: Option<u16>,
+}
+
+impl ToolResult {
+    pub fn ok(data: Value) -> Self {
+        Self { data, error: None, status: None }
+    }
+
+    pub fn refused(data: Value, error: impl Into<String>, status: Option<u16>) -> Self {
+        Self { data, error: Some(error.into()), status }
+    }
 }
 
 /// Why the tool did not run to its end.

@@ -2,14 +2,16 @@
 
 use std::sync::{Arc, Weak};
 
+use catalog::{CatalogError, Reach};
 use futures_util::future::BoxFuture;
-use kernel::Permission;
+use kernel::suggest::did_you_mean;
+use kernel::{CallRef, Permission, Scope};
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
-use workflows::{StepCall, StepCaller, StepError};
+use workflows::{StepCall, StepCaller, StepError, WorkflowError};
 
-use crate::{CallError, CallRequest, Parts, Tools};
+use crate::{CallError, CallRequest, Parts, ToolResult, Tools, ops, reserved};
 
 /// Knows the tools without keeping them alive: they hold the workflows that hold this.
 #[derive(Debug)]
@@ -24,9 +26,9 @@ impl Caller {
 impl StepCaller for Caller {
     fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, StepError>> {
         Box::pin(async move {
-            let tools = Tools(self.0.upgrade().ok_or_else(|| "the server is stopping".to_owned())?);
+            let tools = Tools(self.0.upgrade().ok_or_else(|| StepError::failed(503, "the server is stopping"))?);
             if !call.scope.may(Permission::RunTools) {
-                return Err(format!("this key lacks `{}`", Permission::RunTools).into());
+                return Err(StepError::failed(403, format!("this key lacks `{}`", Permission::RunTools)));
             }
             let request = CallRequest {
                 name: call.name,
@@ -39,16 +41,129 @@ impl StepCaller for Caller {
             };
             // A task of its own, so that workflows inside workflows do not pile up on one stack; it ends with its caller.
             let work = async move { tools.call(call.scope, request).await };
-            let reply = AbortOnDropHandle::new(tokio::spawn(work.in_current_span())).await.map_err(|error| error.to_string())?;
-            let reply = reply.map_err(|error| match error {
+            let called = AbortOnDropHandle::new(tokio::spawn(work.in_current_span())).await;
+            let reply = called.map_err(|error| StepError::failed(500, error.to_string()))?.map_err(|error| match error {
                 CallError::Waiting(_) => StepError::Waiting(error.to_string()),
-                other => StepError::Failed(other.to_string()),
+                other => StepError::failed(code_of_error(&other), other.to_string()),
             })?;
-            match reply.result.error {
-                None => Ok(reply.result.data),
+            let ToolResult { data, error, status } = reply.result;
+            match error {
+                None => Ok(data),
                 Some(error) if reply.is_waiting => Err(StepError::Waiting(error)),
-                Some(error) => Err(StepError::Failed(error)),
+                Some(error) => Err(StepError::failed(code_of_status(status), error)),
             }
         })
     }
+
+    fn check<'a>(&'a self, scope: Scope, target: &'a CallRef) -> BoxFuture<'a, Result<(), WorkflowError>> {
+        Box::pin(async move {
+            let Some(tools) = self.0.upgrade().map(Tools) else { return Ok(()) };
+            match target {
+                CallRef::Gateway { provider, integration, action, connection } => {
+                    tools.check_action(scope, provider, integration, action).await?;
+                    tools.check_connection(scope, provider, integration, action, connection).await
+                }
+                CallRef::Reserved { op } if !reserved::is_callable(op) => {
+                    let callable = ops::all().iter().flat_map(|op| std::iter::once(&op.op).chain(&op.aliases)).map(String::as_str);
+                    let callable = callable.filter(|op| reserved::is_callable(op));
+                    Err(invalid(format!("`{op}` is no op that a step can call.{}", did_you_mean(op, callable))))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+impl Tools {
+    /// Refuses an action that the catalog does not have. A provider that cannot be asked now leaves it open.
+    async fn check_action(&self, scope: Scope, provider: &str, integration: &str, action: &str) -> Result<(), WorkflowError> {
+        let source = match self.catalog.source(provider) {
+            Ok(source) => source,
+            Err(CatalogError::UnknownProvider(_)) => {
+                let near = did_you_mean(provider, self.catalog.providers().iter().map(|provider| provider.key));
+                return Err(invalid(format!("there is no provider `{provider}`.{near}")));
+            }
+            Err(_) => return Ok(()),
+        };
+        if self.catalog.ready(scope.project).await.is_err() || source.reach(Reach::Action(integration, action)).await.is_err() {
+            return Ok(());
+        }
+        let Some(found) = source.integration(scope.project, integration) else {
+            let all = source.integrations(scope.project);
+            let near = did_you_mean(integration, all.iter().map(|other| other.key.as_str()));
+            return Err(invalid(format!("{provider} has no integration `{integration}`.{near}")));
+        };
+        if found.action(action).is_none() {
+            let near = did_you_mean(action, found.actions.iter().map(|other| other.key.as_str()));
+            return Err(invalid(format!("{integration} has no action `{action}`.{near}")));
+        }
+        Ok(())
+    }
+
+    /// Refuses a connection that a call would not find.
+    async fn check_connection(
+        &self,
+        scope: Scope,
+        provider: &str,
+        integration: &str,
+        action: &str,
+        slug: &str,
+    ) -> Result<(), WorkflowError> {
+        let Err(CallError::ConnectionNotFound(_)) = self.target(scope, provider, integration, action, slug).await else { return Ok(()) };
+        let others = self.connections.query(scope.project, Some(provider), Some(integration)).await.unwrap_or_default();
+        let near = did_you_mean(slug, others.iter().map(|other| other.slug.as_str()));
+        let hint = match others.as_slice() {
+            [] => "connect it first".to_owned(),
+            others => format!("there are: {}", others.iter().map(|other| other.slug.as_str()).collect::<Vec<_>>().join(", ")),
+        };
+        Err(invalid(format!("{integration} has no connection `{slug}`; {hint}.{near}")))
+    }
+}
+
+/// What a tool that said no means for the run: its own status, unless it speaks of our credential or our pace. Without one nobody can
+/// tell whether another try would help.
+fn code_of_status(status: Option<u16>) -> i64 {
+    match status {
+        Some(401 | 403 | 407 | 408 | 421 | 425 | 429) | None => 424,
+        Some(status) => status.into(),
+    }
+}
+
+/// What a call that came to no result means for the run. A 4xx other than 424 would fail again in the same way.
+fn code_of_error(error: &CallError) -> i64 {
+    use connections::ConnectionError as C;
+    match error {
+        CallError::Forbidden(_) | CallError::Denied(_) => 403,
+        CallError::UnknownReserved(_)
+        | CallError::NotHere { .. }
+        | CallError::UnknownOp(_)
+        | CallError::ApprovalNotFound
+        | CallError::UseCaseNotFound
+        | CallError::ConnectionNotFound(_)
+        | CallError::ActionNotFound(_)
+        | CallError::Workflow(WorkflowError::NotFound(_) | WorkflowError::NotDeployed { .. })
+        | CallError::Connection(C::NotFound | C::UnknownIntegration(_)) => 404,
+        CallError::KeyReused(_) => 422,
+        CallError::UpstreamServer { .. } | CallError::Connection(C::UpstreamServer { .. }) => 502,
+        CallError::Store(_)
+        | CallError::Interrupted(_)
+        | CallError::Workflow(WorkflowError::Store(_))
+        | CallError::Connection(C::Store(_) | C::Sealed(_) | C::Interrupted(_)) => 500,
+        CallError::Ref(_)
+        | CallError::Arguments(_)
+        | CallError::Unusable(_)
+        | CallError::BadFilter(_)
+        | CallError::BadCursor
+        | CallError::Workflow(_) => 400,
+        // A service that is away, a call that is under way, an account that must be connected again.
+        CallError::Upstream { .. }
+        | CallError::InProgress(_)
+        | CallError::Waiting(_)
+        | CallError::Decided(_)
+        | CallError::Connection(_) => 424,
+    }
+}
+
+fn invalid(said: String) -> WorkflowError {
+    WorkflowError::Invalid(said)
 }

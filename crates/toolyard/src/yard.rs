@@ -127,7 +127,7 @@ impl Yard {
             runners.insert(composio::KEY, composio.clone());
         }
         let finders = composio.iter().map(|composio| composio.clone() as Arc<dyn Finder>).collect();
-        let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone());
+        let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone(), vault.sealer.clone());
         ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
         let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners, finders);
         let triggers = Triggers::new(triggers::Parts {

@@ -51,6 +51,26 @@ pub struct NewRevision {
     pub is_own: bool,
 }
 
+impl NewRevision {
+    /// The data of the new revision over that of the newest one, checked.
+    fn apply_to(&self, family: Family, current: Option<&Value>) -> Result<Option<Value>, WorkflowError> {
+        let data = match &self.change {
+            Change::Nothing if current.is_some() => {
+                return Err(WorkflowError::BadRequest("Give `data` or `delta`: this variant has data already.".to_owned()));
+            }
+            Change::Nothing => return Ok(None),
+            Change::Data(data) => data.clone(),
+            Change::Delta(delta) => delta.clone().apply(family, current.cloned())?,
+            Change::Operations(operations) => operations.apply(current.cloned().unwrap_or_else(|| json!({})))?,
+        };
+        if self.is_own {
+            scope::check(current.unwrap_or(&Value::Null), &data)?;
+        }
+        data::check(family, &data)?;
+        Ok(Some(data))
+    }
+}
+
 /// A commit, or the finding that nothing would change.
 #[derive(Clone, Debug)]
 pub struct Committed {
@@ -87,41 +107,35 @@ impl Workflows {
         if variant.archived_at.is_some() || artifact.archived_at.is_some() {
             return Err(WorkflowError::BadRequest(format!("'{}' is archived. Unarchive it before committing to it.", artifact.slug)));
         }
-        let mut tx = self.0.db.begin().await?;
-        let rows::Head { revision: head, version: highest, is_guarded } =
-            rows::head_for_commit(&mut tx, &variant, self.0.clock.now()).await?;
-        if is_guarded {
-            return Err(WorkflowError::Guarded(artifact.slug));
-        }
-        if let Some(base) = new.base
-            && head.as_ref().is_none_or(|head| head.id.uuid() != base)
-        {
-            return Err(WorkflowError::Moved { head: head.map_or_else(|| "none".to_owned(), |head| head.id.to_string()) });
-        }
-        let current = head.as_ref().and_then(|head| head.data.clone());
-        let data = match new.change {
-            Change::Nothing if current.is_some() => {
-                return Err(WorkflowError::BadRequest("Give `data` or `delta`: this variant has data already.".to_owned()));
+        let mut checked = Vec::new();
+        loop {
+            let mut tx = self.0.db.begin().await?;
+            let rows::Head { revision: head, version: highest, is_guarded } =
+                rows::head_for_commit(&mut tx, &variant, self.0.clock.now()).await?;
+            if is_guarded {
+                return Err(WorkflowError::Guarded(artifact.slug));
             }
-            Change::Nothing => None,
-            Change::Data(data) => Some(data),
-            Change::Delta(delta) => Some(delta.apply(family, current.clone())?),
-            Change::Operations(operations) => Some(operations.apply(current.clone().unwrap_or_else(|| json!({})))?),
-        };
-        if let Some(data) = &data {
-            if new.is_own {
-                scope::check(current.as_ref().unwrap_or(&Value::Null), data)?;
+            if let Some(base) = new.base
+                && head.as_ref().is_none_or(|head| head.id.uuid() != base)
+            {
+                return Err(WorkflowError::Moved { head: head.map_or_else(|| "none".to_owned(), |head| head.id.to_string()) });
             }
-            data::check(family, data)?;
-        }
-        match head {
-            Some(head) if data.is_some() && data == current => Ok(Committed { revision: head, changed: false }),
-            _ => {
-                let next = variant.next(highest).message(new.message);
-                let revision = self.insert_revision(&mut tx, scope, family, next, data).await?;
-                tx.commit().await?;
-                Ok(Committed { revision, changed: true })
+            let data = new.apply_to(family, head.as_ref().and_then(|head| head.data.as_ref()))?;
+            if let Some(head) = head.filter(|head| data.is_some() && head.data == data) {
+                return Ok(Committed { revision: head, changed: false });
             }
+            let calls = data.as_ref().map(data::calls).unwrap_or_default();
+            if calls != checked {
+                // Not under the lock of the rows: looking up what steps call may take a service's time.
+                drop(tx);
+                self.check_calls(scope, &artifact.slug, &calls).await?;
+                checked = calls;
+                continue;
+            }
+            let next = variant.next(highest).message(new.message);
+            let revision = self.insert_revision(&mut tx, scope, family, next, data).await?;
+            tx.commit().await?;
+            return Ok(Committed { revision, changed: true });
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use kernel::CallRef;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Schema;
 use serde_json::{Map, Value};
@@ -55,6 +56,18 @@ pub(crate) fn input_schema(data: &Value) -> Option<&Value> {
     data.pointer("/schemas/inputs").filter(|schema| schema.is_object())
 }
 
+/// What the steps of a workflow call, in their order. What is embedded is known only when it runs.
+pub(crate) fn calls(data: &Value) -> Vec<CallRef> {
+    if kind(data) != Some(Kind::Steps) || embeds_steps(data) {
+        return Vec::new();
+    }
+    Steps::parse(data).map(|steps| steps.calls().cloned().collect()).unwrap_or_default()
+}
+
+fn embeds_steps(data: &Value) -> bool {
+    ["steps", "result", "schemas"].iter().filter_map(|part| data.get(part)).any(contains_embed)
+}
+
 /// Checks data before it is committed.
 pub(crate) fn check(family: Family, data: &Value) -> Result<(), WorkflowError> {
     let Value::Object(fields) = data else { return Err(WorkflowError::Invalid("`data` must be an object".to_owned())) };
@@ -102,9 +115,11 @@ fn check_workflow(data: &Value, fields: &Map<String, Value>) -> Result<(), Strin
     check_schemas(fields)?;
     match kind(data) {
         // What is embedded is known only when it runs.
-        _ if contains_embed(data) => Ok(()),
-        Some(Kind::Steps) => Steps::parse(data).map(|_| ()),
-        Some(Kind::Http) if !fields.get("url").is_some_and(Value::is_string) => Err("a workflow of kind http needs `data.url`".to_owned()),
+        Some(Kind::Steps) if embeds_steps(data) => Ok(()),
+        Some(Kind::Steps) => Steps::parse(data)?.check_names(input_schema(data)),
+        Some(Kind::Http) if !contains_embed(data) && !fields.get("url").is_some_and(Value::is_string) => {
+            Err("a workflow of kind http needs `data.url`".to_owned())
+        }
         _ => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with workflows.
 
+use kernel::seal::SealError;
 use kernel::slug::SlugError;
 use store::StoreError;
 
@@ -36,6 +37,8 @@ pub enum WorkflowError {
     Scope(#[from] ScopeError),
     #[error(transparent)]
     Embed(#[from] EmbedError),
+    #[error("the steps of the run: {0}")]
+    Sealed(#[from] SealError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

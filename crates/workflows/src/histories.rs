@@ -29,6 +29,7 @@ impl Workflows {
     ) -> Result<(Artifact, Variant, Revision), WorkflowError> {
         if let Some(data) = &data {
             data::check(family, data)?;
+            self.check_calls(scope, &new.slug, &data::calls(data)).await?;
         }
         self.ensure_defaults(scope, family).await?;
         let mut tx = self.0.db.begin().await?;

@@ -114,7 +114,9 @@ fn unreachable_words(error: &EgressError) -> &'static str {
         EgressError::Dns { .. } => "the name of its host was not found",
         EgressError::Connect { .. } => "it takes no connections; nothing was sent, so try again later",
         EgressError::Tls { .. } => "there is no secure connection to it; check its certificate",
-        EgressError::Io { .. } => "the connection broke before the whole answer arrived; check whether the run took effect before repeating it",
+        EgressError::Io { .. } => {
+            "the connection broke before the whole answer arrived; check whether the run took effect before repeating it"
+        }
         EgressError::Timeout { .. } => "it did not answer in time",
         EgressError::TooManyRedirects { .. } => "it redirects too often; use the final address",
         EgressError::Downgrade { .. } => "it redirects from `https` to plain `http`",

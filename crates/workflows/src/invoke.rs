@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::data::{self, Kind};
 use crate::http::Post;
 use crate::runs::Run;
-use crate::steps::{Frame, StepError, Steps};
+use crate::steps::{Frame, StepError, StepLog, Steps};
 use crate::{References, Retrieved, WorkflowError, Workflows};
 
 /// How deep workflows may call workflows.
@@ -83,6 +83,7 @@ impl Ending {
 struct Recorder {
     workflows: Workflows,
     run: Option<Run>,
+    log: StepLog,
     started: Instant,
     /// Whether the run says already how it ended.
     is_over: bool,
@@ -97,6 +98,7 @@ impl Recorder {
             run.message = Some(ending.message.clone());
             run.outputs.clone_from(&ending.outputs);
             run.duration = self.started.elapsed();
+            run.steps = self.log.records();
             self.is_over = true;
             write(&self.workflows, run).await;
         }
@@ -115,6 +117,7 @@ impl Drop for Recorder {
         let (Some(mut run), Ok(runtime)) = (self.run.take(), tokio::runtime::Handle::try_current()) else { return };
         if !self.is_over {
             run.duration = self.started.elapsed();
+            run.steps = self.log.records();
         }
         let workflows = self.workflows.clone();
         runtime.spawn(async move { write(&workflows, &run).await });
@@ -143,16 +146,18 @@ impl Workflows {
             outputs: None,
             duration: Duration::ZERO,
             created_at: self.0.clock.now(),
+            steps: Vec::new(),
         };
         let id = run.id;
-        let recorder = Recorder { workflows: self.clone(), run: Some(run), started: Instant::now(), is_over: false };
-        let ending = self.run_revision(scope, found, &request, id).await;
+        let log = StepLog::default();
+        let recorder = Recorder { workflows: self.clone(), run: Some(run), log: log.clone(), started: Instant::now(), is_over: false };
+        let ending = self.run_revision(scope, found, &request, id, &log).await;
         recorder.finish(&ending).await;
         let Ending { code, message, outputs, is_waiting } = ending;
         InvokeReply { run: id, code, message, outputs, references: found.references(), is_waiting }
     }
 
-    async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId) -> Ending {
+    async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId, log: &StepLog) -> Ending {
         let Some(stored) = request.data.as_ref().or(found.revision.data.as_ref()) else {
             let (version, slug) = (found.revision.version, &found.artifact.slug);
             return Ending::failed(400, format!("Revision {version} of '{slug}' has no data, so there is nothing to run."));
@@ -175,7 +180,7 @@ impl Workflows {
         let work = async {
             match data::kind(&data) {
                 Some(Kind::Echo) => Ending::ok(request.inputs.clone()),
-                Some(Kind::Steps) => self.run_steps(scope, &data, request).await,
+                Some(Kind::Steps) => self.run_steps(scope, &data, request, log).await,
                 Some(Kind::Http) => self.run_http(post("")).await,
                 Some(Kind::Service) => self.run_http(post("/invoke")).await,
                 None => Ending::failed(400, "Workflow revision has no runnable service URL."),
@@ -189,7 +194,7 @@ impl Workflows {
         ending
     }
 
-    async fn run_steps(&self, scope: Scope, data: &Value, request: &InvokeRequest) -> Ending {
+    async fn run_steps(&self, scope: Scope, data: &Value, request: &InvokeRequest, log: &StepLog) -> Ending {
         let Some(caller) = self.0.caller.get() else { return Ending::failed(501, "Nobody makes the calls of steps here.") };
         let steps = match Steps::parse(data) {
             Ok(steps) => steps,
@@ -203,10 +208,13 @@ impl Workflows {
             in_test: request.is_test,
             resumes: request.resumes,
             idempotency_key: request.idempotency_key.as_deref(),
+            log,
+            clock: &self.0.clock,
         };
         match steps.run(&frame).await {
             Ok(outputs) => Ending::ok(outputs),
-            Err(error) => Ending { is_waiting: matches!(error, StepError::Waiting(_)), ..Ending::failed(424, error.to_string()) },
+            Err(StepError::Failed { code, message }) => Ending::failed(code, message),
+            Err(StepError::Waiting(message)) => Ending { is_waiting: true, ..Ending::failed(424, message) },
         }
     }
 }

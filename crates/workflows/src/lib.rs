@@ -23,6 +23,7 @@ use std::sync::{Arc, OnceLock};
 use ::store::Db;
 use egress::Egress;
 use kernel::Clock;
+use kernel::seal::Sealer;
 use kernel::signed::Signer;
 
 pub use commit::{Change, Committed, Delta, NewRevision};
@@ -32,8 +33,8 @@ pub use fetch::{Retrieved, deployment_key};
 pub use invoke::{InvokeReply, InvokeRequest, MAX_DEPTH, RUN_LIMIT};
 pub use model::{Artifact, Edit, Family, NewArtifact, NewVariant, Query, Revision, Variant};
 pub use reference::{Reference, References};
-pub use runs::{Run, RunFilter, RunPage};
-pub use steps::{StepCall, StepCaller, StepError};
+pub use runs::{Run, RunFilter, RunPage, reseal};
+pub use steps::{StepCall, StepCaller, StepError, StepRecord, StepState};
 
 /// The workflows and environments of a deployment.
 #[derive(Clone, Debug)]
@@ -45,12 +46,13 @@ struct Inner {
     clock: Clock,
     egress: Egress,
     signer: Signer,
+    sealer: Sealer,
     caller: OnceLock<Arc<dyn StepCaller>>,
 }
 
 impl Workflows {
-    pub fn new(db: Db, clock: Clock, egress: Egress, signer: Signer) -> Self {
-        Self(Arc::new(Inner { db, clock, egress, signer, caller: OnceLock::new() }))
+    pub fn new(db: Db, clock: Clock, egress: Egress, signer: Signer, sealer: Sealer) -> Self {
+        Self(Arc::new(Inner { db, clock, egress, signer, sealer, caller: OnceLock::new() }))
     }
 
     /// Names who makes the calls of steps; tools come after workflows in the house, so they are named later.

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use kernel::seal::{Place, Sealer};
 use kernel::{ArtifactId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp};
 use serde_json::Value;
-use store::{PageSize, Row, StoreError, args};
+use store::{Db, PageSize, Row, StoreError, args};
 use uuid::Uuid;
 
-use crate::{WorkflowError, Workflows};
+use crate::{StepRecord, WorkflowError, Workflows};
+
+/// How many runs are sealed again at a time.
+const RESEALED: i64 = 200;
 
 macro_rules! columns {
     () => {
@@ -29,6 +33,8 @@ pub struct Run {
     pub outputs: Option<Value>,
     pub duration: Duration,
     pub created_at: Timestamp,
+    /// What its steps did; lists leave it out.
+    pub steps: Vec<StepRecord>,
 }
 
 /// Which runs to list.
@@ -60,7 +66,33 @@ fn read(row: &Row) -> Result<Run, StoreError> {
         outputs: row.get("outputs")?,
         duration: Duration::from_micros(u64::try_from(micros).unwrap_or(0)),
         created_at: row.get("created_at")?,
+        steps: Vec::new(),
     })
+}
+
+fn place(run: RunId) -> Place<'static> {
+    Place { table: "workflow_runs", column: "steps", row: run.uuid() }
+}
+
+/// Seals the steps of every run with the current key; a run is never changed otherwise.
+pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, WorkflowError> {
+    let mut resealed = 0;
+    let mut last = (Uuid::nil(), Uuid::nil());
+    loop {
+        let sql = "select project_id, id, steps from workflow_runs where (project_id > $1 or (project_id = $1 and id > $2)) \
+                   and steps is not null order by project_id, id limit $3";
+        let rows = db.all(sql, args![last.0, last.1, RESEALED]).await?;
+        let Some(end) = rows.last() else { return Ok(resealed) };
+        last = (end.get("project_id")?, end.get("id")?);
+        for row in &rows {
+            let (project, id, old): (ProjectId, RunId, Vec<u8>) = (row.get("project_id")?, row.get("id")?, row.get("steps")?);
+            if !sealer.is_current(&old) {
+                let new = sealer.seal(&sealer.open(&old, place(id))?, place(id));
+                let sql = "update workflow_runs set steps = $3 where project_id = $1 and id = $2";
+                resealed += db.execute(sql, args![project, id, new]).await?;
+            }
+        }
+    }
 }
 
 impl Workflows {
@@ -69,8 +101,10 @@ impl Workflows {
         let sql = concat!(
             "insert into workflow_runs (",
             columns!(),
-            ") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing"
+            ", steps) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing"
         );
+        let steps = if run.steps.is_empty() { None } else { serde_json::to_vec(&run.steps).ok() };
+        let steps = steps.map(|steps| self.0.sealer.seal(&steps, place(run.id)));
         let micros = i64::try_from(run.duration.as_micros()).unwrap_or(i64::MAX);
         let message = run.message.as_ref().map(|text| text.replace('\0', ""));
         let args = args![
@@ -84,7 +118,8 @@ impl Workflows {
             &run.inputs,
             run.outputs.as_ref(),
             micros,
-            run.created_at
+            run.created_at,
+            steps
         ];
         self.0.db.execute(sql, args).await.map(|_| ())
     }
@@ -102,9 +137,15 @@ impl Workflows {
         Ok(RunPage { runs, cursor })
     }
 
+    /// One run, with its steps.
     pub async fn run(&self, scope: Scope, id: RunId) -> Result<Run, WorkflowError> {
-        let sql = concat!("select ", columns!(), " from workflow_runs where project_id = $1 and id = $2");
+        let sql = concat!("select ", columns!(), ", steps from workflow_runs where project_id = $1 and id = $2");
         let row = self.0.db.optional(sql, args![scope.project, id]).await?.ok_or_else(|| WorkflowError::NotFound("Run".to_owned()))?;
-        Ok(read(&row)?)
+        let mut run = read(&row)?;
+        if let Some(sealed) = row.get::<Option<Vec<u8>>>("steps")? {
+            let steps = self.0.sealer.open(&sealed, place(id))?;
+            run.steps = serde_json::from_slice(&steps).unwrap_or_default();
+        }
+        Ok(run)
     }
 }

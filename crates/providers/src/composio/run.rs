@@ -50,7 +50,7 @@ fn read(mut reply: Value) -> Result<ToolResult, RunError> {
     };
     let data = reply.get_mut("data").map(Value::take).unwrap_or_default();
     let error = if successful { None } else { Some(error.unwrap_or_else(|| "the tool failed and gave no reason".to_owned())) };
-    Ok(ToolResult { data, error })
+    Ok(ToolResult { data, error, status: None })
 }
 
 fn explained(fault: Fault) -> RunError {
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn a_tool_that_says_no_is_a_result_and_an_odd_envelope_is_not() {
         let ok = read(json!({"successful": true, "data": {"id": 1}, "error": null, "log_id": "log_1"})).unwrap();
-        assert_eq!(ok, ToolResult { data: json!({"id": 1}), error: None });
+        assert_eq!(ok, ToolResult::ok(json!({"id": 1})));
         let no = read(json!({"successful": false, "data": {}, "error": "no such channel"})).unwrap();
-        assert_eq!(no, ToolResult { data: json!({}), error: Some("no such channel".to_owned()) });
+        assert_eq!(no, ToolResult::refused(json!({}), "no such channel", None));
         assert!(read(json!({"successful": false, "data": [1]})).unwrap().error.is_some());
         for odd in [json!({}), json!([]), json!("text"), json!({"successful": "yes"}), json!({"successful": true, "error": {"a": 1}})] {
             assert!(matches!(read(odd), Err(RunError::Lost(_))));

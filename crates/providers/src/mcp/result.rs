@@ -22,7 +22,7 @@ pub(super) fn read(mut result: Value) -> Result<ToolResult, Fault> {
     };
     let is_error = result.get("isError") == Some(&Value::Bool(true));
     let error = is_error.then(|| words(&content));
-    Ok(ToolResult { data: data(structured, content), error })
+    Ok(ToolResult { data: data(structured, content), error, status: None })
 }
 
 fn data(structured: Option<Value>, content: Vec<Value>) -> Value {
@@ -76,7 +76,7 @@ mod tests {
             ),
             (json!({"content": []}), json!([])),
         ] {
-            assert_eq!(read(result.clone()).unwrap(), ToolResult { data, error: None }, "{result}");
+            assert_eq!(read(result.clone()).unwrap(), ToolResult::ok(data), "{result}");
         }
         let failed = read(json!({"content": [text("no such\nfile")], "isError": true})).unwrap();
         assert_eq!((failed.error.as_deref(), failed.data), (Some("no such file"), json!("no such\nfile")));

@@ -37,24 +37,24 @@ pub(super) fn read(response: &Response, failure: Option<&Failure>, result: Optio
         100..=199 | 300..=399 => return Err(RunError::Upstream(format!("answered {} instead of a result", status.as_u16()))),
         400.. => {
             let error = format!("{}: {}", status.as_u16(), message(&data, status));
-            return Ok(ToolResult { data, error: Some(error) });
+            return Ok(ToolResult::refused(data, error, Some(status.as_u16())));
         }
         _ => {}
     }
     if let Some(error) = failure.and_then(|failure| failed(failure, &data)) {
-        return Ok(ToolResult { data, error: Some(error) });
+        return Ok(ToolResult::refused(data, error, None));
     }
     if result.is_some()
         && let Some(error) = data.pointer("/errors/0")
     {
         let text = error.get("message").and_then(Value::as_str).unwrap_or("the service reported an error").to_owned();
-        return Ok(ToolResult { data, error: Some(text) });
+        return Ok(ToolResult::refused(data, text, None));
     }
     let data = match result {
         Some(pointer) => data.pointer(pointer).cloned().unwrap_or(Value::Null),
         None => data,
     };
-    Ok(ToolResult { data, error: None })
+    Ok(ToolResult::ok(data))
 }
 
 /// The body as JSON where it is JSON, else as text. What was cut off says so.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn what_the_service_refuses_is_a_result() {
         let result = read(&answer(404, r#"{"message": "Not Found"}"#), None, None).unwrap();
-        assert_eq!(result.error.as_deref(), Some("404: Not Found"));
+        assert_eq!((result.error.as_deref(), result.status), (Some("404: Not Found"), Some(404)));
         assert_eq!(result.data, json!({"message": "Not Found"}));
         let result = read(&answer(422, r#"{"errors": [{"message": "name is taken"}]}"#), None, None).unwrap();
         assert_eq!(result.error.as_deref(), Some("422: name is taken"));

@@ -179,6 +179,7 @@ impl From<workflows::WorkflowError> for ApiError {
             E::Taken { slug, .. } => Self::conflict(text, json!({"slug": slug})),
             E::Moved { head } => Self::conflict(text, json!({"code": "revision_conflict", "revision_id": head})),
             E::Guarded(slug) => Self::conflict(text, json!({"code": "environment_guarded", "slug": slug})),
+            E::Sealed(_) => Self::internal(&text),
             E::Store(error) => error.into(),
         }
     }

@@ -1,6 +1,6 @@
 //! `GET /workflows/runs` and the secret that signs runs over HTTP.
 
-use ::workflows::{Run, RunFilter};
+use ::workflows::{Run, RunFilter, StepRecord};
 use axum::Json;
 use axum::extract::State;
 use kernel::{ArtifactId, RunId};
@@ -28,6 +28,49 @@ pub struct RunBody {
     pub outputs: Option<Value>,
     pub duration_ms: f64,
     pub created_at: String,
+    /// What each step did, in order; only where one run is read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<RunStep>,
+}
+
+/// What a step of a run did. Values above 16 KiB, or above 256 KiB for the whole run, are cut.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunStep {
+    pub name: String,
+    #[schema(example = "tools.native.github.CREATE_AN_ISSUE.github-main")]
+    pub call: String,
+    /// `done`, `failed`, `skipped`, `waiting` for an approval, or `unfinished` when the run ended before the step did.
+    pub state: &'static str,
+    /// The status of a failure, and why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<RunStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub arguments: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub result: Option<Value>,
+    pub started_at: String,
+    pub duration_ms: f64,
+    /// Says what was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl From<StepRecord> for RunStep {
+    fn from(step: StepRecord) -> Self {
+        Self {
+            started_at: step.started_at().to_string(),
+            duration_ms: step.duration().as_secs_f64() * 1000.0,
+            name: step.name,
+            call: step.call,
+            state: step.state.name(),
+            status: step.code.map(|code| RunStatus { code, message: step.error }),
+            arguments: step.arguments,
+            result: step.result,
+            note: step.note,
+        }
+    }
 }
 
 /// How a run ended.
@@ -51,6 +94,7 @@ impl From<Run> for RunBody {
             outputs: run.outputs,
             duration_ms: run.duration.as_secs_f64() * 1000.0,
             created_at: run.created_at.to_string(),
+            steps: run.steps.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -95,7 +139,7 @@ pub(crate) async fn list(
     Ok(Json(RunsAnswer { count: page.runs.len(), cursor: page.cursor, runs: page.runs.into_iter().map(Into::into).collect() }))
 }
 
-/// Read a run
+/// Read a run, with its steps
 #[utoipa::path(get, path = "/workflows/runs/{run_id}", operation_id = "fetch_workflow_run", tag = "Workflows", security(("key" = ["view_workflows"])),
     params(("run_id" = Uuid, Path)), responses((status = 200, body = RunAnswer), (status = 404, description = "No such run")))]
 pub(crate) async fn fetch(

@@ -46,8 +46,8 @@ impl AgentError {
 
 impl From<AgentError> for ToolResult {
     fn from(error: AgentError) -> Self {
-        let message = error.message.clone();
-        Self { data: json!(error), error: Some(message) }
+        let status = if error.retryable { None } else { Some(422) };
+        Self::refused(json!(error), error.message.clone(), status)
     }
 }
 
@@ -115,7 +115,7 @@ impl Tools {
             self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
         }
         match self.work(call, work, &arguments).await {
-            Ok(data) => Ok(ToolResult { data, error: None }),
+            Ok(data) => Ok(ToolResult::ok(data)),
             Err(Refusal::Agent(error)) => Ok(error.into()),
             Err(Refusal::Call(error)) => Err(error),
         }
@@ -131,6 +131,11 @@ impl Tools {
             Work::TestRun => self.test_run(call, arguments).await,
         }
     }
+}
+
+/// Whether `/tools/call` and steps can call an op by its name.
+pub(crate) fn is_callable(name: &str) -> bool {
+    ops::find(name).is_some_and(|op| Work::of(op).is_some())
 }
 
 /// Whether the key may do what the op does; nobody is asked about a call that the key could not make.

@@ -124,23 +124,42 @@ enum WorkflowCommand {
         #[command(flatten)]
         remote: Remote,
     },
-    /// List runs, newest first
-    Runs {
-        /// Only those of this workflow
-        slug: Option<String>,
-        #[arg(long, value_name = "N", default_value_t = 50)]
-        limit: u32,
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        remote: Remote,
-    },
+    /// List runs, newest first, or show one
+    Runs(RunsArgs),
     /// Archive a workflow: it is not listed, run or deployed any more
     Archive {
         slug: String,
         /// Bring it back
         #[arg(long)]
         undo: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+/// Without a command it lists.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+    /// Only those of this workflow
+    slug: Option<String>,
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// Show a run: what went in and out, and what each step did
+    Show {
+        id: String,
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         remote: Remote,
     },
@@ -187,7 +206,10 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             print::json(if json { &reply } else { &reply["data"]["outputs"] });
             Ok(())
         }
-        WorkflowCommand::Runs { slug, limit, json, remote } => runs(&Client::new(&config, &remote)?, slug.as_deref(), limit, json).await,
+        WorkflowCommand::Runs(RunsArgs { command: Some(RunsCommand::Show { id, json, remote }), .. }) => {
+            show_run(&Client::new(&config, &remote)?, &id, json).await
+        }
+        WorkflowCommand::Runs(args) => runs(&Client::new(&config, &args.remote)?, &args).await,
         WorkflowCommand::Archive { slug, undo, remote } => {
             let client = Client::new(&config, &remote)?;
             let verb = if undo { "unarchive" } else { "archive" };
@@ -258,13 +280,13 @@ async fn show(client: &Client, slug: &str, which: &Which, json: bool) -> anyhow:
     Ok(())
 }
 
-async fn runs(client: &Client, slug: Option<&str>, limit: u32, json: bool) -> anyhow::Result<()> {
-    let filter = match slug {
+async fn runs(client: &Client, args: &RunsArgs) -> anyhow::Result<()> {
+    let filter = match &args.slug {
         Some(slug) => format!("&workflow_id={}", id_of(client, slug).await?),
         None => String::new(),
     };
-    let reply = client.get(&format!("/workflows/runs?limit={limit}{filter}")).await?;
-    if json {
+    let reply = client.get(&format!("/workflows/runs?limit={}{filter}", args.limit)).await?;
+    if args.json {
         print::json(&reply);
         return Ok(());
     }
@@ -272,12 +294,42 @@ async fn runs(client: &Client, slug: Option<&str>, limit: u32, json: bool) -> an
         .iter()
         .map(|row| {
             let status = &row["status"];
-            let took = format!("{:.0} ms", row["duration_ms"].as_f64().unwrap_or(0.0));
-            vec![text(row, "created_at"), status["code"].to_string(), took, text(row, "id"), text(status, "message")]
+            vec![text(row, "created_at"), status["code"].to_string(), took(row), text(row, "id"), text(status, "message")]
         })
         .collect();
     RUNS.show(&rows);
     Ok(())
+}
+
+async fn show_run(client: &Client, id: &str, json: bool) -> anyhow::Result<()> {
+    let reply = client.get(&format!("/workflows/runs/{id}")).await?;
+    let run = &reply["run"];
+    if json {
+        print::json(run);
+        return Ok(());
+    }
+    let status = &run["status"];
+    print::out(&format!("{} {}, {}, {}\n", status["code"], text(status, "message"), took(run), text(run, "created_at")));
+    show_value("inputs", &run["inputs"]);
+    for step in list(run, "steps") {
+        print::out(&format!("\n{}: {}, {}, {}\n", text(step, "name"), text(step, "state"), took(step), text(step, "call")));
+        for name in ["arguments", "result", "status", "note"] {
+            show_value(name, &step[name]);
+        }
+    }
+    print::out("\n");
+    show_value("outputs", &run["outputs"]);
+    Ok(())
+}
+
+fn show_value(name: &str, value: &Value) {
+    if !value.is_null() {
+        print::out(&format!("  {name}: {value}\n"));
+    }
+}
+
+fn took(row: &Value) -> String {
+    format!("{:.0} ms", row["duration_ms"].as_f64().unwrap_or(0.0))
 }
 
 async fn id_of(client: &Client, slug: &str) -> anyhow::Result<String> {

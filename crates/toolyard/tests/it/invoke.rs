@@ -190,11 +190,104 @@ on_both! {
         run(test, "say", json!({"x": nested(100)})).await.expect(424);
         run(test, "wrap", json!({"x": nested(95)})).await.expect(200);
         run(test, "wrap", json!({"x": nested(96)})).await.expect(424);
-        run(test, "wrap", json!({"x": nested(110)})).await.expect(424);
+        run(test, "wrap", json!({"x": nested(110)})).await.expect(400);
         let text = format!("{{\"x\": {}}}", nested(110));
         test.call("workflow.variant.say", json!(text)).await.expect(400);
         test.call("workflow.variant.say", json!({"x": nested(99)})).await.expect(200);
         assert_eq!(test.get("/workflows/runs").await.expect(200)["runs"].as_array().unwrap().len(), 8);
+    }
+
+    async fn what_is_missing_at_a_run_is_an_error_in_words(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let step = |more: Value| {
+            let mut step = json!({"name": "orders", "call": "tools.native.fake.GET_A_THING.main", "arguments": {"owner": "o", "path": "p"}});
+            step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"steps": [step]})
+        };
+        let before = fake.seen().len();
+        for (slug, data) in [
+            ("argument", step(json!({"arguments": {"owner": "o", "path": "p", "kind": "{{ inputs.custmer }}"}}))),
+            ("condition", step(json!({"when": "inputs.custmer"}))),
+        ] {
+            workflow(test, slug, data).await;
+            let answer = run(test, slug, json!({"customer": "c"})).await.expect(400);
+            let words = answer["status"]["message"].as_str().unwrap();
+            assert!(words.contains("`inputs.custmer` is missing") && words.contains("Did you mean `customer`?"), "{words}");
+        }
+        assert_eq!(fake.seen().len(), before, "nothing was fetched");
+        workflow(test, "result", json!({"steps": step(json!({}))["steps"], "result": "{{ steps.orders.result.nope }}"})).await;
+        let answer = run(test, "result", json!({})).await.expect(400);
+        assert!(answer["status"]["message"].as_str().unwrap().contains("`steps.orders.result.nope` is missing"), "{answer}");
+        workflow(test, "said", step(json!({"arguments": {"owner": "o", "path": "p", "kind": "{{ inputs.kind | default(omit) }}"}}))).await;
+        run(test, "said", json!({})).await.expect(200);
+    }
+
+    async fn the_failure_of_a_step_keeps_its_code(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let fail = |code: u16| json!({"steps": [{"name": "ask", "call": "tools.native.fake.FAIL_A_THING.main", "arguments": {"code": code}}]});
+        let made = workflow(test, "arguments", json!({"steps": [{"name": "ask", "call": "tools.native.fake.FAIL_A_THING.main", "arguments": {"code": "x"}}]})).await;
+        run(test, "arguments", json!({})).await.expect(400);
+        let unknown = json!({"steps": [{"name": "ask", "call": "tools.native.fake.NOPE.main"}]});
+        let body = json!({"references": {"workflow": {"id": made["id"]}}, "data": {"revision": {"data": unknown}}});
+        test.post("/workflows/invoke", body).await.expect(404);
+        for (code, expected) in [(404, 404), (422, 422), (409, 409), (503, 502), (403, 424), (429, 424), (401, 424)] {
+            workflow(test, &format!("s-{code}"), fail(code)).await;
+            workflow(test, &format!("o-{code}"), json!({"steps": [{"name": "inner", "call": format!("workflow.variant.s-{code}")}]})).await;
+            for slug in ["s", "o"] {
+                let answer = run(test, &format!("{slug}-{code}"), json!({})).await.expect(expected);
+                assert_eq!((&answer["status"]["code"], &last_run(test).await["status"]["code"]), (&json!(expected), &json!(expected)), "{code}");
+                assert!(answer["status"]["message"].as_str().unwrap().starts_with("step `"), "{answer}");
+            }
+        }
+    }
+
+    async fn a_run_shows_what_its_steps_did(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let call = |name: &str| format!("tools.native.fake.{name}.main");
+        workflow(test, "many", json!({"steps": [
+            {"name": "made", "call": call("MAKE_A_THING"), "arguments": {"title": "{{ inputs.title }}"}},
+            {"name": "left", "call": call("MAKE_A_THING"), "when": "inputs.title == 'other'"},
+            {"name": "broke", "call": call("FAIL_A_THING"), "arguments": {"code": 404}, "on_error": "continue"},
+            {"name": "large", "call": call("MAKE_A_THING"), "arguments": {"title": "{{ inputs.large }}"}, "on_error": "continue"},
+            {"name": "last", "call": call("FAIL_A_THING"), "arguments": {"code": 422}},
+            {"name": "never", "call": call("FAIL_A_THING"), "arguments": {"code": 200}},
+        ]})).await;
+        let answer = run(test, "many", json!({"title": "secret title", "large": "x".repeat(40_000)})).await.expect(422);
+        let path = format!("/workflows/runs/{}", answer["meta"]["run_id"].as_str().unwrap());
+        let steps = test.get(&path).await.expect(200)["run"]["steps"].take();
+        let states: Vec<(&str, &str)> = steps.as_array().unwrap().iter().map(|step| (step["name"].as_str().unwrap(), step["state"].as_str().unwrap())).collect();
+        assert_eq!(states, [("made", "done"), ("left", "skipped"), ("broke", "failed"), ("large", "done"), ("last", "failed")]);
+        assert_eq!((&steps[0]["call"], &steps[0]["arguments"]), (&json!(call("MAKE_A_THING")), &json!({"title": "secret title"})));
+        assert_eq!(steps[0]["result"]["body"]["title"], "secret title");
+        assert!(steps[0]["duration_ms"].as_f64().unwrap() > 0.0 && steps[0]["started_at"].is_string() && steps[0].get("note").is_none());
+        assert_eq!((steps[1].get("arguments"), &steps[2]["status"]["code"], &steps[4]["status"]["code"]), (None, &json!(404), &json!(422)));
+        assert!(steps[4]["status"]["message"].as_str().unwrap().contains("422"), "{steps}");
+        assert!(steps[3]["note"].as_str().unwrap().starts_with("`arguments` is cut: the first 16384 of 40"), "{}", steps[3]["note"]);
+        assert!(steps[3]["arguments"].as_str().unwrap().starts_with("{\"title\":\"xxx"));
+        assert!(last_run(test).await.get("steps").is_none(), "a list is without steps");
+        let elsewhere = test.key("elsewhere", Role::Owner, None).await;
+        test.get_as(&elsewhere, &path).await.expect(404);
+
+        let row = test.yard.db.optional("select steps from workflow_runs", store::args![]).await.unwrap().unwrap();
+        assert!(!String::from_utf8_lossy(&row.get::<Vec<u8>>("steps").unwrap()).contains("secret title"), "sealed at rest");
+        let ring = toolyard::vault::key_ring(&test.yard.config).unwrap().with_new_key();
+        assert_eq!(workflows::reseal(&test.yard.db, &kernel::seal::Sealer::new(ring.clone())).await.unwrap(), 1);
+        assert_eq!(workflows::reseal(&test.yard.db, &kernel::seal::Sealer::new(ring.current_only())).await.unwrap(), 0);
+        assert_ne!(test.yard.db.optional("select steps from workflow_runs", store::args![]).await.unwrap().unwrap().get::<Vec<u8>>("steps").unwrap(), row.get::<Vec<u8>>("steps").unwrap());
+    }
+
+    async fn a_run_that_is_cut_off_shows_the_step_it_was_at(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        workflow(test, "slow", json!({"timeout_ms": 200, "steps": [{"name": "wait", "call": "tools.native.fake.SLOWLY.main", "arguments": {"ms": 20_000}}]})).await;
+        let answer = run(test, "slow", json!({})).await.expect(504);
+        let path = format!("/workflows/runs/{}", answer["meta"]["run_id"].as_str().unwrap());
+        let step = test.get(&path).await.expect(200)["run"]["steps"][0].take();
+        assert_eq!((&step["state"], &step["arguments"]), (&json!("unfinished"), &json!({"ms": 20_000})));
+        assert!(step["duration_ms"].as_f64().unwrap() >= 100.0, "{step}");
     }
 
     async fn steps_have_keys_of_their_own(test: &Test) {

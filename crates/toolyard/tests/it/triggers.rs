@@ -313,10 +313,10 @@ on_both! {
             {"name": "told", "call": "workflow.variant.target"},
         ]})).await;
         let hook = webhook(test, "two", json!({})).await;
-        fake.answer_target(&[422]);
+        fake.answer_target(&[503]);
         send(test, hook["url"].as_str().unwrap(), &[], "{}").await.expect(202);
         for _ in 0..400 {
-            if deliveries(test, json!({})).await[0]["status"]["code"] == "424" {
+            if deliveries(test, json!({})).await[0]["status"]["code"] == "503" {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(25)).await;

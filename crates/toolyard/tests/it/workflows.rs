@@ -5,7 +5,7 @@ use http::Method;
 use kernel::Role;
 use serde_json::{Value, json};
 
-use crate::support::{Database, Reply, Test, on_both, repository};
+use crate::support::{Database, Fake, Reply, Test, on_both, repository};
 
 async fn put(test: &Test, path: &str, body: Value) -> Reply {
     test.request(Method::PUT, path, Some(format!("ApiKey {}", test.owner)), Some(body)).await
@@ -192,6 +192,52 @@ on_both! {
         assert_eq!(test.post("/workflows/revisions/log", json!({"workflow_revision": {"workflow_variant_id": line}})).await.expect(200)["count"], 3);
     }
 
+    async fn what_steps_name_is_looked_up_when_they_are_saved(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let line = simple(test, "w", json!({"kind": "echo"})).await["variant_id"].take();
+        let schemas = json!({"inputs": {"type": "object", "properties": {"customer": {"type": "string"}}}});
+        let of = |step: Value| {
+            let mut whole = json!({"name": "find", "call": "workflow.variant.w"});
+            whole.as_object_mut().unwrap().extend(step.as_object().unwrap().clone());
+            json!({"schemas": schemas, "steps": [whole]})
+        };
+        for (data, words) in [
+            (of(json!({"arguments": {"id": "{{ inputs.custmer }}"}})), "`data.steps.0.arguments/id`: `inputs.custmer`: "),
+            (of(json!({"arguments": {"id": "{{ inputs.custmer }}"}})), "Did you mean `customer`?"),
+            (of(json!({"arguments": {"id": "{{ inputs.customer | loower }}"}})), "there is no filter `loower`"),
+            (of(json!({"when": "steps.fnd.ok"})), "there is no step `fnd`"),
+            (json!({"steps": of(json!({}))["steps"], "result": "{{ steps.fnd.result }}"}), "there is no step `fnd`. Did you mean `find`?"),
+            (of(json!({"call": "tools.natve.fake.MAKE_A_THING.main"})), "`data.steps.0.call`: there is no provider `natve`. Did you mean `native`?"),
+            (of(json!({"call": "tools.native.fak.MAKE_A_THING.main"})), "native has no integration `fak`. Did you mean `fake`?"),
+            (of(json!({"call": "tools.native.fake.MAKE_A_THNG.main"})), "fake has no action `MAKE_A_THNG`. Did you mean `MAKE_A_THING`?"),
+            (of(json!({"call": "tools.native.fake.MAKE_A_THING.mian"})), "fake has no connection `mian`; there are: main. Did you mean `main`?"),
+            (of(json!({"call": "tools.native.github.GET_A_USER.main"})), "github has no"),
+            (of(json!({"call": "tools.agenta.discover_tool"})), "`discover_tool` is no op that a step can call. Did you mean `discover_tools`?"),
+            (of(json!({"call": "workflow.variant.ww"})), "there is no workflow `ww`"),
+            (of(json!({"call": "workflow.variant.w.9"})), "workflow `w` has no version 9"),
+            (of(json!({"call": "workflow.environment.stagin.w"})), "there is no environment `stagin`. Did you mean `staging`?"),
+        ] {
+            let detail = commit(test, &line, json!({"data": data})).await.detail(422);
+            assert!(detail.contains(words), "{data}: {detail}");
+            let detail = test.post("/simple/workflows/", json!({"workflow": {"slug": "new", "data": data}})).await.detail(422);
+            assert!(detail.contains(words), "{data}: {detail}");
+        }
+        for data in [
+            of(json!({"call": "tools.native.fake.MAKE_A_THING.main", "arguments": {"title": "{{ inputs.customer | lower }}"}})),
+            of(json!({"call": "workflow.environment.staging.w"})),
+            of(json!({"call": "tools.composio.gmail.SEND.main"})),
+            json!({"steps": of(json!({"arguments": {"id": "{{ inputs.whatever }}"}}))["steps"]}),
+            json!({"steps": [{"name": "a", "call": embed("w", "parameters.call")}]}),
+            json!({"url": "https://example.com", "parameters": {"prompt": "{{ inputs.custmer | loower }} {% if x %}", "call": "tools.native.fak.X.y"}}),
+        ] {
+            commit(test, &line, json!({"data": data})).await.expect(200);
+        }
+        simple(test, "again", json!({"steps": [{"name": "me", "call": "workflow.variant.again"}]})).await;
+        let stored = test.post("/workflows/revisions/log", json!({"workflow_revision": {"workflow_variant_id": line}})).await.expect(200);
+        assert_eq!(stored["count"], 8, "what was refused left nothing behind");
+    }
+
     async fn a_commit_builds_on_what_is_not_archived(test: &Test) {
         let made = simple(test, "w", json!({"parameters": {"a": 1}})).await;
         let bad = commit(test, &made["variant_id"], json!({"data": {"parameters": {"bad": true}}})).await.expect(200)["workflow_revision"].take();
@@ -355,6 +401,12 @@ async fn the_documents_examples_can_be_committed() {
     let blocks = document.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let examples: Vec<Value> =
         blocks.map(|block| serde_json::from_str::<Value>(block).unwrap()).filter(|block| block["kind"].is_string()).collect();
+    for (integration, slug, data) in
+        [("hacker-news", "hacker-news-main", json!({})), ("slack", "slack-main", json!({"auth_scheme": "bearer"}))]
+    {
+        let connection = json!({"slug": slug, "provider_key": "native", "integration_key": integration, "data": data});
+        test.post("/tools/connections/", json!({"connection": connection})).await.expect(200);
+    }
     assert_eq!(examples.iter().map(|example| example["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["echo", "steps", "http"]);
     for example in examples {
         simple(&test, example["kind"].as_str().unwrap(), example.clone()).await;

@@ -1,6 +1,7 @@
 //! Steps: an ordered list of tool calls whose arguments are templates over the inputs and the results before them.
 
 mod names;
+mod record;
 mod targets;
 
 use std::sync::LazyLock;
@@ -8,11 +9,13 @@ use std::sync::LazyLock;
 use futures_util::future::BoxFuture;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::template::{Engine, Template};
-use kernel::{CallRef, Scope, hex};
+use kernel::{CallRef, Clock, Scope, hex};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+pub(crate) use self::record::StepLog;
+pub use self::record::{StepRecord, StepState};
 use crate::WorkflowError;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::strict);
@@ -50,24 +53,27 @@ pub trait StepCaller: Send + Sync + std::fmt::Debug {
 /// A step that came to no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StepError {
-    /// What the tool or the way to it said.
-    #[error("{0}")]
-    Failed(String),
+    /// What the tool or the way to it said, with the status that it means for the run.
+    #[error("{message}")]
+    Failed { code: i64, message: String },
     /// Somebody has to allow it first. The run ends here and is made again then.
     #[error("{0}")]
     Waiting(String),
 }
 
-impl From<String> for StepError {
-    fn from(message: String) -> Self {
-        Self::Failed(message)
-    }
-}
-
 impl StepError {
+    pub fn failed(code: i64, message: impl Into<String>) -> Self {
+        Self::Failed { code, message: message.into() }
+    }
+
+    /// A step whose templates come to nothing that can be called: the same run would fail again.
+    fn wrong(error: &dyn std::fmt::Display) -> Self {
+        Self::failed(400, error.to_string())
+    }
+
     fn of(self, step: &str) -> Self {
         match self {
-            Self::Failed(message) => Self::Failed(format!("step `{step}`: {message}")),
+            Self::Failed { code, message } => Self::failed(code, format!("step `{step}`: {message}")),
             Self::Waiting(message) => Self::Waiting(format!("step `{step}`: {message}")),
         }
     }
@@ -83,6 +89,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) in_test: bool,
     pub(crate) resumes: bool,
     pub(crate) idempotency_key: Option<&'a str>,
+    pub(crate) log: &'a StepLog,
+    pub(crate) clock: &'a Clock,
 }
 
 #[derive(Deserialize)]
@@ -160,10 +168,12 @@ impl Steps {
         let mut context = json!({"inputs": frame.inputs, "steps": {}});
         let mut last = Value::Null;
         for step in &self.steps {
-            let outcome = step.run(frame, &context).await.map_err(|error| error.of(&step.name))?;
-            context["steps"][&step.name] = match outcome {
+            frame.log.begin(&step.name, step.call.to_string(), frame.clock.now());
+            let outcome = step.run(frame, &context).await;
+            frame.log.end(&outcome);
+            context["steps"][&step.name] = match outcome.map_err(|error| error.of(&step.name))? {
                 Outcome::Skipped => json!({"ok": false, "skipped": true}),
-                Outcome::Failed(error) => json!({"ok": false, "skipped": false, "error": error}),
+                Outcome::Failed { message, .. } => json!({"ok": false, "skipped": false, "error": message}),
                 Outcome::Done(result) => {
                     last.clone_from(&result);
                     json!({"ok": true, "skipped": false, "result": result})
@@ -171,7 +181,10 @@ impl Steps {
             };
         }
         match &self.result {
-            Some(template) => Ok(template.render(&context).map_err(|error| format!("result: {error}"))?.unwrap_or(Value::Null)),
+            Some(template) => {
+                let result = template.render(&context).map_err(|error| StepError::wrong(&format_args!("result: {error}")))?;
+                Ok(result.unwrap_or(Value::Null))
+            }
             None => Ok(last),
         }
     }
@@ -181,24 +194,22 @@ impl Steps {
 enum Outcome {
     Skipped,
     Done(Value),
-    Failed(String),
+    Failed { code: i64, message: String },
 }
 
 impl Step {
     async fn run(&self, frame: &Frame<'_>, context: &Value) -> Result<Outcome, StepError> {
         if let Some(when) = &self.when
-            && !is_true(when.render(context).map_err(|error| error.to_string())?.as_ref())
+            && !is_true(when.render(context).map_err(|error| StepError::wrong(&error))?.as_ref())
         {
             return Ok(Outcome::Skipped);
         }
-        let arguments = match self.arguments.render(context).map_err(|error| error.to_string())? {
-            Some(arguments) if depth_exceeds(&arguments, MAX_DEPTH) => {
-                return Err(format!("the arguments are nested more than {MAX_DEPTH} deep").into());
-            }
-            Some(Value::Object(arguments)) => arguments,
-            None => Map::new(),
-            Some(_) => return Err("the arguments are not an object".to_owned().into()),
-        };
+        let arguments = self.arguments.render(context).map_err(|error| StepError::wrong(&error))?.unwrap_or_else(|| json!({}));
+        if depth_exceeds(&arguments, MAX_DEPTH) {
+            return Err(StepError::wrong(&format_args!("the arguments are nested more than {MAX_DEPTH} deep")));
+        }
+        frame.log.arguments(&arguments);
+        let Value::Object(arguments) = arguments else { return Err(StepError::wrong(&"the arguments are not an object")) };
         let call = StepCall {
             scope: frame.scope,
             name: self.call.to_string(),
@@ -210,7 +221,7 @@ impl Step {
         };
         match frame.caller.call(call).await {
             Ok(result) => Ok(Outcome::Done(result)),
-            Err(StepError::Failed(error)) if self.on_error == OnError::Continue => Ok(Outcome::Failed(error)),
+            Err(StepError::Failed { code, message }) if self.on_error == OnError::Continue => Ok(Outcome::Failed { code, message }),
             Err(error) => Err(error),
         }
     }
@@ -256,7 +267,8 @@ mod tests {
     impl StepCaller for Echo {
         fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, StepError>> {
             self.0.lock().unwrap().push((call.name.clone(), call.idempotency_key));
-            let result = if call.name.ends_with("bad") { Err("it broke".to_owned().into()) } else { Ok(Value::Object(call.arguments)) };
+            let result =
+                if call.name.ends_with("bad") { Err(StepError::failed(404, "it broke")) } else { Ok(Value::Object(call.arguments)) };
             Box::pin(async { result })
         }
 
@@ -268,8 +280,17 @@ mod tests {
     async fn run(data: Value, inputs: Value) -> (Result<Value, StepError>, Vec<(String, Option<String>)>) {
         let caller = Echo::default();
         let scope = Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default() };
-        let frame =
-            Frame { caller: &caller, scope, inputs: &inputs, depth: 1, in_test: false, resumes: false, idempotency_key: Some("d1") };
+        let frame = Frame {
+            caller: &caller,
+            scope,
+            inputs: &inputs,
+            depth: 1,
+            in_test: false,
+            resumes: false,
+            idempotency_key: Some("d1"),
+            log: &StepLog::default(),
+            clock: &Clock::system(),
+        };
         let result = Steps::parse(&data).unwrap().run(&frame).await;
         (result, caller.0.into_inner().unwrap())
     }
@@ -295,7 +316,7 @@ mod tests {
     async fn a_failing_step_ends_the_run_and_is_named() {
         let data = json!({"steps": [{"name": "a", "call": "workflow.variant.bad"}, {"name": "b", "call": "workflow.variant.b"}]});
         let (result, called) = run(data, json!({})).await;
-        assert_eq!((result.unwrap_err(), called.len()), (StepError::Failed("step `a`: it broke".to_owned()), 1));
+        assert_eq!((result.unwrap_err(), called.len()), (StepError::failed(404, "step `a`: it broke"), 1));
     }
 
     #[tokio::test]

@@ -1,5 +1,7 @@
 //! What the templates of steps name, held against what there is when they are saved.
 
+use std::sync::LazyLock;
+
 use kernel::suggest::did_you_mean;
 use kernel::template::{Reference, Template};
 use serde_json::{Map, Value};
@@ -75,18 +77,16 @@ impl Names<'_> {
 /// Whether a schema lets a part be there. Where it does not list its properties, nothing is known.
 fn property(schema: &Value, parts: &[String]) -> Result<(), String> {
     let (Some(listed), Some((part, rest))) = (listed(schema), parts.split_first()) else { return Ok(()) };
-    match listed.get(part) {
-        Some(inner) => property(inner, rest),
-        None => {
-            let near = did_you_mean(part, listed.keys().map(String::as_str));
-            Err(format!("`{part}` is not among the properties in `data.schemas.inputs`; add it there, or correct the name.{near}"))
-        }
+    if let Some(inner) = listed.get(part) {
+        return property(inner, rest);
     }
+    let near = did_you_mean(part, listed.keys().map(String::as_str));
+    Err(format!("`{part}` is not among the properties in `data.schemas.inputs`; add it there, or correct the name.{near}"))
 }
 
 /// The properties of a schema, if they are all that its author thought of.
 fn listed(schema: &Value) -> Option<&Map<String, Value>> {
-    static NONE: Map<String, Value> = Map::new();
+    static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
     let schema = schema.as_object().filter(|schema| !SHAPES.iter().any(|shape| schema.contains_key(*shape)))?;
     let properties = schema.get("properties").and_then(Value::as_object);
     match schema.get("additionalProperties") {
@@ -113,7 +113,10 @@ mod tests {
         let inner = json!({"type": "object", "properties": {"name": {"type": "string"}}});
         let listed = json!({"type": "object", "properties": {"customer": inner, "tags": {"type": "array"}}});
         for (template, words) in [
-            ("{{ inputs.custmer }}", "`data.steps.1.arguments/q`: `inputs.custmer`: `custmer` is not among the properties in `data.schemas.inputs`; add it there, or correct the name. Did you mean `customer`?"),
+            (
+                "{{ inputs.custmer }}",
+                "`data.steps.1.arguments/q`: `inputs.custmer`: `custmer` is not among the properties in `data.schemas.inputs`; add it there, or correct the name. Did you mean `customer`?",
+            ),
             ("for {{ inputs['custmer'] | default('x') }}", "Did you mean `customer`?"),
             ("{{ inputs.customer.nam }}", "Did you mean `name`?"),
             ("{{ input.customer }}", "there is no `input` here; templates see `inputs` and `steps`. Did you mean `inputs`?"),
@@ -126,7 +129,13 @@ mod tests {
             let error = checked(Some(&listed), template).unwrap_err();
             assert!(error.contains(words), "{template}: {error}");
         }
-        for template in ["{{ inputs.customer.name }}", "{{ inputs.tags.0.x }}", "{{ inputs }}", "{{ steps.find.result.anything.at.all }}", "{{ steps['find'] }}"] {
+        for template in [
+            "{{ inputs.customer.name }}",
+            "{{ inputs.tags.0.x }}",
+            "{{ inputs }}",
+            "{{ steps.find.result.anything.at.all }}",
+            "{{ steps['find'] }}",
+        ] {
             checked(Some(&listed), template).unwrap_or_else(|error| panic!("{template}: {error}"));
         }
     }
@@ -142,7 +151,11 @@ mod tests {
         ] {
             checked(open.as_ref(), "{{ inputs.b }}").unwrap_or_else(|error| panic!("{open:?}: {error}"));
         }
-        for closed in [json!({"properties": {"a": {}}}), json!({"additionalProperties": false}), json!({"properties": {}, "additionalProperties": false})] {
+        for closed in [
+            json!({"properties": {"a": {}}}),
+            json!({"additionalProperties": false}),
+            json!({"properties": {}, "additionalProperties": false}),
+        ] {
             assert!(checked(Some(&closed), "{{ inputs.b }}").is_err(), "{closed}");
         }
     }
@@ -154,7 +167,8 @@ mod tests {
         let error = Steps::parse(&json!({"steps": [step]})).unwrap().check_names(Some(&schema)).unwrap_err();
         assert!(error.starts_with("`data.steps.0.when`: `inputs.b`"), "{error}");
         let step = json!({"name": "a", "call": "workflow.variant.x"});
-        let error = Steps::parse(&json!({"steps": [step], "result": {"x": "{{ steps.b.result }}"}})).unwrap().check_names(None).unwrap_err();
+        let error =
+            Steps::parse(&json!({"steps": [step], "result": {"x": "{{ steps.b.result }}"}})).unwrap().check_names(None).unwrap_err();
         assert!(error.starts_with("`data.result/x`: `steps.b.result`"), "{error}");
     }
 }

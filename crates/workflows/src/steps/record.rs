@@ -1,0 +1,193 @@
+//! What the steps of a run did, for whoever reads the run later. Large values are cut.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernel::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Outcome, StepError};
+
+/// The most bytes of JSON that are kept of one value.
+const MAX_VALUE: usize = 16 << 10;
+/// The most bytes of JSON that are kept of all values of a run.
+const MAX_RUN: usize = 256 << 10;
+
+/// One step of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    pub name: String,
+    /// The ref that was called.
+    pub call: String,
+    pub state: StepState,
+    /// The status of a failure.
+    pub code: Option<i64>,
+    /// Why it failed.
+    pub error: Option<String>,
+    pub arguments: Option<Value>,
+    pub result: Option<Value>,
+    started_us: i64,
+    duration_us: u64,
+    /// What is cut, in words.
+    pub note: Option<String>,
+}
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepState {
+    Done,
+    Failed,
+    Skipped,
+    /// It waits for a person's approval.
+    Waiting,
+    /// The run ended before the step did.
+    Unfinished,
+}
+
+impl StepState {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Waiting => "waiting",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+impl StepRecord {
+    pub fn started_at(&self) -> Timestamp {
+        Timestamp::from_micros(self.started_us)
+    }
+
+    pub fn duration(&self) -> Duration {
+        Duration::from_micros(self.duration_us)
+    }
+}
+
+/// The steps of a run under way; the last one is the one that runs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StepLog(Arc<Mutex<Entries>>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    steps: Vec<StepRecord>,
+    /// How many bytes of values are kept by now.
+    kept: usize,
+    started: Option<Instant>,
+}
+
+impl StepLog {
+    pub(crate) fn begin(&self, name: &str, call: String, now: Timestamp) {
+        self.change(|entries| {
+            entries.started = Some(Instant::now());
+            entries.steps.push(StepRecord {
+                name: name.to_owned(),
+                call,
+                state: StepState::Unfinished,
+                code: None,
+                error: None,
+                arguments: None,
+                result: None,
+                started_us: now.micros(),
+                duration_us: 0,
+                note: None,
+            });
+        });
+    }
+
+    pub(crate) fn arguments(&self, arguments: &Value) {
+        self.change(|entries| {
+            let kept = entries.keep("arguments", arguments);
+            if let Some(step) = entries.steps.last_mut() {
+                step.arguments = Some(kept);
+            }
+        });
+    }
+
+    pub(super) fn end(&self, outcome: &Result<Outcome, StepError>) {
+        self.change(|entries| {
+            let (state, failure, result) = match outcome {
+                Ok(Outcome::Done(result)) => (StepState::Done, None, Some(result)),
+                Ok(Outcome::Skipped) => (StepState::Skipped, None, None),
+                Ok(Outcome::Failed { code, message }) | Err(StepError::Failed { code, message }) => {
+                    (StepState::Failed, Some((*code, message)), None)
+                }
+                Err(StepError::Waiting(message)) => (StepState::Waiting, Some((202, message)), None),
+            };
+            let result = result.map(|result| entries.keep("result", result));
+            let took = entries.started.map(|started| started.elapsed()).unwrap_or_default();
+            if let Some(step) = entries.steps.last_mut() {
+                step.state = state;
+                step.code = failure.map(|(code, _)| code);
+                step.error = failure.map(|(_, message)| message.clone());
+                step.result = result;
+                step.duration_us = micros(took);
+            }
+        });
+    }
+
+    /// The steps so far; one that still runs has taken the time until now.
+    pub(crate) fn records(&self) -> Vec<StepRecord> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = entries.steps.clone();
+        if let (Some(last), Some(started)) = (steps.last_mut(), entries.started)
+            && last.state == StepState::Unfinished
+        {
+            last.duration_us = micros(started.elapsed());
+        }
+        steps
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Entries)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Entries {
+    /// The value, or the beginning of its text with a note.
+    fn keep(&mut self, name: &str, value: &Value) -> Value {
+        let text = value.to_string();
+        let most = MAX_VALUE.min(MAX_RUN.saturating_sub(self.kept));
+        if text.len() <= most {
+            self.kept += text.len();
+            return value.clone();
+        }
+        let end = text.floor_char_boundary(most);
+        self.kept += end;
+        if let Some(step) = self.steps.last_mut() {
+            let said = format!("`{name}` is cut: the first {end} of {} bytes, as text.", text.len());
+            step.note = Some(step.note.take().map_or_else(|| said.clone(), |note| format!("{note} {said}")));
+        }
+        Value::String(text[..end].to_owned())
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn large_values_are_cut_and_said_to_be() {
+        let log = StepLog::default();
+        for index in 0..30 {
+            log.begin(&format!("s{index}"), "workflow.variant.x".to_owned(), Timestamp::from_micros(7));
+            log.arguments(&json!({"small": index}));
+            log.end(&Ok(Outcome::Done(json!("ü".repeat(MAX_VALUE)))));
+        }
+        let records = log.records();
+        assert_eq!((&records[0].arguments, records[0].state), (&Some(json!({"small": 0})), StepState::Done));
+        assert_eq!(records[0].note.as_deref(), Some("`result` is cut: the first 16383 of 32770 bytes, as text."));
+        assert!(records.iter().all(|record| record.note.is_some()));
+        assert!(json!(records).to_string().len() < MAX_RUN * 2, "a run's steps are bounded as a whole");
+    }
+}
