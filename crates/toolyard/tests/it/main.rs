@@ -6,6 +6,7 @@
 mod support;
 
 mod admin;
+mod agent_loops;
 mod agents;
 mod approvals;
 mod binary;
@@ -17,6 +18,7 @@ mod composio_events;
 mod composio_faults;
 mod connections;
 mod discovery;
+mod documents;
 mod edge;
 mod environments;
 mod hosted;
