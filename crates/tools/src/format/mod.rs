@@ -212,12 +212,19 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_no_object_is_left_out() {
+    fn an_output_that_is_no_object_stands_in_result() {
         let input = json!({});
-        for (output, kept) in [(json!({"type": "array"}), false), (json!({}), false), (json!({"properties": {"a": {}}}), true)] {
+        let list = json!({"type": "array", "items": {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}});
+        let items = json!({"type": ["object", "null"], "properties": {"id": {"type": ["integer", "null"]}}});
+        for (output, expected) in [
+            (list, Some(json!({"type": "object", "properties": {"result": {"type": ["array", "null"], "items": items}}}))),
+            (json!({"type": "string"}), Some(json!({"type": "object", "properties": {"result": {"type": ["string", "null"]}}}))),
+            (json!({"properties": {"a": {}}}), Some(json!({"type": "object", "properties": {"a": {}}}))),
+            (json!({}), None),
+        ] {
             let definition = definition(Format::Mcp, &ToolView { output_schema: Some(&output), ..view(&input) });
             assert_eq!(validate(Format::Mcp, &definition), Ok(()));
-            assert_eq!(definition.get("outputSchema").is_some(), kept);
+            assert_eq!(definition.get("outputSchema").cloned(), expected);
         }
     }
 

@@ -43,16 +43,19 @@ pub(super) fn gemini_input(schema: &Value) -> Schema {
     gemini(&root)
 }
 
-/// The output schema for MCP, if the output is an object. Clients refuse a result that does not fit, and services leave out fields, add some
-/// and send nulls; so it says what to look for and demands nothing.
+/// The output schema for MCP, where the kind of output is known. Structured results are objects there: what is none, such as a list, stands
+/// in `result`. Clients refuse a result that does not fit, and services leave out fields, add some and send nulls; so it says what to look for
+/// and demands nothing.
 pub(super) fn output(schema: &Value) -> Option<Value> {
-    let mut root = inline(schema);
-    (implied_type(&root) == Some("object")).then(|| {
-        let mut root = Value::Object(std::mem::take(&mut root));
-        expect_nothing(&mut root);
+    let root = inline(schema);
+    let is_object = implied_type(&root)? == "object";
+    let mut root = Value::Object(root);
+    expect_nothing(&mut root);
+    if is_object {
         root["type"] = "object".into();
-        root
-    })
+        return Some(root);
+    }
+    Some(json!({"type": "object", "properties": {"result": root}}))
 }
 
 fn expect_nothing(schema: &mut Value) {
