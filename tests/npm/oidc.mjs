@@ -303,8 +303,8 @@ async function mcp(ctx) {
 
 // Test controls
 
-// token_requests counts what arrived, the others what succeeded.
-const counters = { token_requests: 0, refreshes: 0, code_exchanges: 0, revocations: 0 };
+// token_requests counts what arrived, the others what succeeded; refreshed_at is where the last refresh went.
+const counters = { token_requests: 0, refreshes: 0, code_exchanges: 0, revocations: 0, refreshed_at: null };
 let tokenDelay = 0;
 let tokenFailure = { status: 503, times: 0 };
 
@@ -344,7 +344,10 @@ async function tokenEndpoint(ctx, next) {
     await next();
     if (ctx.status === 200) {
       const { grant_type: grantType } = ctx.oidc.params;
-      if (grantType === 'refresh_token') counters.refreshes += 1;
+      if (grantType === 'refresh_token') {
+        counters.refreshes += 1;
+        counters.refreshed_at = ctx.url;
+      }
       if (grantType === 'authorization_code') counters.code_exchanges += 1;
     }
   }

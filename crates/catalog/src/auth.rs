@@ -56,6 +56,9 @@ pub struct OAuth2 {
     pub revoke_url: Option<String>,
     #[serde(default)]
     pub scopes: Vec<String>,
+    /// Scopes that actions or events need and that are not asked for unless a connection names them.
+    #[serde(default)]
+    pub optional_scopes: Vec<String>,
     #[serde(default = "space")]
     pub scope_separator: String,
     #[serde(default = "scope")]
@@ -79,7 +82,7 @@ pub struct OAuth2 {
     #[serde(default)]
     pub keep: BTreeMap<String, String>,
     #[serde(default)]
-    pub discover: Option<Discover>,
+    pub discover: Option<Box<Discover>>,
     #[serde(default)]
     pub app_help: Option<String>,
     /// Whether a project chose the addresses, by importing them.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use store::{Row, StoreError, args};
 use uuid::Uuid;
 
-use crate::{ConnectionError, Connections};
+use crate::{Connection, ConnectionError, Connections};
 
 /// Whose app it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +159,12 @@ impl Connections {
         let sql = concat!("select ", columns!(), " from oauth_apps where (owner = $1 or owner = 'deployment') and id = $2");
         let row = self.db.optional(sql, args![project.to_string(), id]).await?;
         Ok(row.as_ref().map(read).transpose()?)
+    }
+
+    /// The client secret of the app that a connection was made with, if it was made with one that is still there.
+    pub async fn client_secret(&self, connection: &Connection) -> Result<Option<String>, ConnectionError> {
+        let app = self.app_used(connection.project, connection.app).await?;
+        app.map(|app| self.app_secret(&app)).transpose()
     }
 
     pub(crate) fn app_secret(&self, app: &App) -> Result<String, ConnectionError> {

@@ -180,7 +180,8 @@ fn pause(request: &Request, answer: &Result<Response, EgressError>, retries: u32
     }
     let left = deadline.saturating_duration_since(Instant::now());
     let chance = getrandom::u32().unwrap_or_default();
-    retry::pause(&request.method, Outcome::of(answer, Timestamp::now()), retries, left, chance)
+    let repeatable = request.retry == Retry::Keyed || retry::idempotent(&request.method);
+    retry::pause(repeatable, Outcome::of(answer, Timestamp::now()), retries, left, chance)
 }
 
 /// Reads a body up to the cap and says whether there was more.

@@ -44,6 +44,8 @@ pub enum Retry {
     Never,
     /// Up to two more tries where a repetition cannot do the work twice.
     Safe,
+    /// The same, and the request carries a key by which its service knows a repetition, whatever the method.
+    Keyed,
 }
 
 impl Request {

@@ -39,17 +39,18 @@ impl Outcome {
     }
 }
 
-/// The pause before the next try, or `None` to leave it at this outcome; `chance` is any random number.
-pub(crate) fn pause(method: &Method, outcome: Outcome, retries: u32, left: Duration, chance: u32) -> Option<Duration> {
+/// The pause before the next try, or `None` to leave it at this outcome; `repeatable` says that a repetition cannot do the work twice, and
+/// `chance` is any random number.
+pub(crate) fn pause(repeatable: bool, outcome: Outcome, retries: u32, left: Duration, chance: u32) -> Option<Duration> {
     if retries >= MOST_RETRIES {
         return None;
     }
     let asked = match outcome {
         Outcome::Unsent => Duration::ZERO,
-        Outcome::Broken if idempotent(method) => Duration::ZERO,
+        Outcome::Broken if repeatable => Duration::ZERO,
         Outcome::Answered { status, retry_after } => match (status.as_u16(), retry_after) {
             (429 | 503, Some(asked)) => asked,
-            (502..=504, asked) if idempotent(method) => asked.unwrap_or_default(),
+            (502..=504, asked) if repeatable => asked.unwrap_or_default(),
             _ => return None,
         },
         Outcome::Broken | Outcome::Final => return None,
@@ -58,7 +59,7 @@ pub(crate) fn pause(method: &Method, outcome: Outcome, retries: u32, left: Durat
     (pause <= LONGEST_WAIT && pause < left).then_some(pause)
 }
 
-fn idempotent(method: &Method) -> bool {
+pub(crate) fn idempotent(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE)
 }
 
@@ -90,7 +91,7 @@ mod tests {
     }
 
     fn millis(method: &Method, outcome: Outcome) -> Option<u128> {
-        pause(method, outcome, 0, LEFT, 0).map(|pause| pause.as_millis())
+        pause(idempotent(method), outcome, 0, LEFT, 0).map(|pause| pause.as_millis())
     }
 
     #[test]
@@ -123,11 +124,11 @@ mod tests {
     #[test]
     fn stops_after_two_retries_and_never_waits_long() {
         let long = Duration::from_mins(10);
-        assert!(pause(&Method::GET, Outcome::Unsent, 1, long, 0).is_some());
-        assert!(pause(&Method::GET, Outcome::Unsent, 2, long, 0).is_none());
-        assert!(pause(&Method::GET, answered(429, Some(30)), 0, long, 0).is_some());
-        assert!(pause(&Method::GET, answered(429, Some(31)), 0, long, 0).is_none());
-        assert!(pause(&Method::GET, Outcome::Unsent, 0, Duration::from_millis(50), 0).is_none());
+        assert!(pause(true, Outcome::Unsent, 1, long, 0).is_some());
+        assert!(pause(true, Outcome::Unsent, 2, long, 0).is_none());
+        assert!(pause(true, answered(429, Some(30)), 0, long, 0).is_some());
+        assert!(pause(true, answered(429, Some(31)), 0, long, 0).is_none());
+        assert!(pause(true, Outcome::Unsent, 0, Duration::from_millis(50), 0).is_none());
     }
 
     #[test]

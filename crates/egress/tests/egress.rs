@@ -164,6 +164,7 @@ async fn repeats_only_what_is_safe_to_repeat() {
     for (method, retry, expected) in [
         (Method::GET, Retry::Safe, (StatusCode::OK, 2)),
         (Method::POST, Retry::Safe, (StatusCode::BAD_GATEWAY, 1)),
+        (Method::POST, Retry::Keyed, (StatusCode::OK, 2)),
         (Method::GET, Retry::Never, (StatusCode::BAD_GATEWAY, 1)),
     ] {
         let (router, calls) = failing_once(StatusCode::BAD_GATEWAY, &[]);

@@ -16,7 +16,7 @@ use tracing::Instrument;
 use workflows::{InvokeReply, InvokeRequest, References, Retrieved};
 
 use crate::discover::ActionName;
-use crate::idempotency::Seen;
+use crate::idempotency::{Seen, upstream_key};
 use crate::ops;
 use crate::permission::{Permission, ToolFacts};
 use crate::policy::Unsaid;
@@ -312,25 +312,26 @@ impl Tools {
     async fn run(&self, target: &Target, call: &Call) -> Result<ToolResult, CallError> {
         let Target { integration, connection, .. } = target;
         let usable = self.connections.usable(connection, integration).await?;
-        match self.attempt(target, call, &usable).await {
+        let key = upstream_key(call);
+        match self.attempt(target, call, &usable, &key).await {
             Err(RunError::Unauthorized(reason)) => {
                 let Some(fresh) = self.connections.after_refusal(connection, integration, &usable).await? else {
                     return Err(certain(format!("{} refused the credential of `{}`: {reason}", integration.name, connection.slug)));
                 };
-                self.attempt(target, call, &fresh).await.map_err(|error| explain(integration, error))
+                self.attempt(target, call, &fresh, &key).await.map_err(|error| explain(integration, error))
             }
             other => other.map_err(|error| explain(integration, error)),
         }
     }
 
-    async fn attempt(&self, target: &Target, call: &Call, usable: &Usable) -> Result<ToolResult, RunError> {
+    async fn attempt(&self, target: &Target, call: &Call, usable: &Usable, idempotency_key: &str) -> Result<ToolResult, RunError> {
         let Target { integration, action, connection } = target;
         let Some(runner) = self.runners.get(integration.provider) else {
             return Err(RunError::Upstream(format!("provider `{}` cannot run actions", integration.provider)));
         };
         let Call { arguments, progress, .. } = call;
-        let project = call.scope.project;
-        runner.run(Invocation { integration, action, arguments, project, connection: connection.id, usable, progress }).await
+        let (project, connection) = (call.scope.project, connection.id);
+        runner.run(Invocation { integration, action, arguments, project, connection, usable, progress, idempotency_key }).await
     }
 }
 

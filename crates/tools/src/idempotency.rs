@@ -103,6 +103,19 @@ fn read(call: &Call, id: CallId, reply: &Value) -> CallReply {
     CallReply { id, at, result, is_gateway: call.is_gateway(), is_waiting: false }
 }
 
+/// The key that a service gets to know a repetition by: the same for the same call under the same key of its caller, new for a call
+/// without one. It has the form of a UUID, because some services take no more than that.
+pub(crate) fn upstream_key(call: &Call) -> String {
+    let caller = match &call.idempotency_key {
+        Some(key) => format!("{}:{}:{key}", call.scope.project, call.scope.key),
+        None => CallId::new().to_string(),
+    };
+    let print = fingerprint(&call.target.to_string(), &Value::Object(call.arguments.clone()));
+    let digest = Sha256::new().chain_update(caller).chain_update([0]).chain_update(print).finalize();
+    let bytes: [u8; 16] = std::array::from_fn(|index| digest[index]);
+    uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
 pub(crate) fn fingerprint(call_ref: &str, arguments: &Value) -> Vec<u8> {
     Sha256::new().chain_update(call_ref).chain_update([0]).chain_update(sorted(arguments).to_string()).finalize().to_vec()
 }

@@ -21,6 +21,8 @@ pub struct Invocation<'a> {
     pub connection: ConnectionId,
     pub usable: &'a Usable,
     pub progress: &'a Progress,
+    /// The same whenever the same call is made again, and no other's; short enough for every service that takes such a key.
+    pub idempotency_key: &'a str,
 }
 
 /// How far a call is, as the provider tells it.

@@ -95,6 +95,8 @@ pub struct Watch<'a> {
     pub url: &'a str,
     /// With what they are to be signed, where we choose.
     pub secret: &'a str,
+    /// The client secret of the connection's OAuth app, when a webhook is made.
+    pub client_secret: Option<&'a str>,
 }
 
 /// A webhook that the provider made.

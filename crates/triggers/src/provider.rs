@@ -104,10 +104,15 @@ impl Triggers {
         let Watched { integration, connection, .. } = watched;
         let url = self.address(row);
         let usable = self.connections.usable(connection, integration).await?;
-        let first = once(watched, &usable, &url, secret, &ask).await;
+        let client_secret = match ask {
+            Ask::Register => self.connections.client_secret(connection).await?,
+            Ask::Unregister(_) | Ask::Poll(_) => None,
+        };
+        let secrets = Secrets { ours: secret, client: client_secret.as_deref() };
+        let first = once(watched, &usable, &url, secrets, &ask).await;
         let outcome = match first {
             Err(WatchError::Unauthorized(reason)) => match self.connections.after_refusal(connection, integration, &usable).await? {
-                Some(fresh) => once(watched, &fresh, &url, secret, &ask).await,
+                Some(fresh) => once(watched, &fresh, &url, secrets, &ask).await,
                 None => Err(WatchError::Unauthorized(reason)),
             },
             other => other,
@@ -156,9 +161,17 @@ pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, TriggerError> {
     Ok(resealed + crate::hub::reseal(db, sealer).await?)
 }
 
-async fn once(watched: &Watched, usable: &connections::Usable, url: &str, secret: &str, ask: &Ask<'_>) -> Result<Got, WatchError> {
+/// What webhooks may be signed with.
+#[derive(Clone, Copy)]
+struct Secrets<'a> {
+    ours: &'a str,
+    client: Option<&'a str>,
+}
+
+async fn once(watched: &Watched, usable: &connections::Usable, url: &str, secrets: Secrets<'_>, ask: &Ask<'_>) -> Result<Got, WatchError> {
     let Watched { source, integration, event, connection, config, .. } = watched;
-    let watch = Watch { integration, event, config, connection: connection.id, usable, url, secret };
+    let watch =
+        Watch { integration, event, config, connection: connection.id, usable, url, secret: secrets.ours, client_secret: secrets.client };
     match ask {
         Ask::Register => source.register(watch).await.map(Got::Registered),
         Ask::Unregister(remote) => source.unregister(watch, remote).await.map(|()| Got::Unregistered),

@@ -1,6 +1,7 @@
 //! Events: telling a provider to send them, judging what comes in, and asking for what is new.
 
-use egress::Response;
+use catalog::auth::AuthScheme;
+use egress::{Response, Retry};
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use kernel::json::plain_text;
@@ -9,10 +10,13 @@ use tools::{RunError, ToolResult};
 use triggers::{EventSource, Incoming, Judged, Polled, Refusal, Registered, Watch, WatchError, Way};
 
 use super::load::{Hook, Hooks, PollCall, Service, Watched};
-use super::manifest::SignatureSecret;
+use super::manifest::{Signature, SignatureSecret};
 use super::operation::Operation;
-use super::run::{Ask, Unanswered, ask_for};
+use super::run::{Ask, Unanswered, ask_for, needs};
 use super::{Native, reply, webhook};
+
+/// As many pages as a poll reads; a list that goes on after them is an error, never silence.
+const MAX_PAGES: u64 = 20;
 
 /// How often a first poll asks again for what its answer left out.
 const MAX_ROUNDS: usize = 20;
@@ -62,22 +66,32 @@ impl Native {
         let service = self.service(watch)?;
         let hooks = service.hooks.as_ref().ok_or_else(|| cannot(watch, "is not sent"))?;
         let hook = hooks.register.as_ref().ok_or_else(|| cannot(watch, "is set up by hand"))?;
-        let reply = self.answer(service, &hook.operation, hook.graphql, watch, &arguments(service, watch)?).await?;
+        let reply = self.answer(service, &hook.operation, hook.graphql, watch, &arguments(service, watch)?).await;
+        let reply = reply.map_err(|error| lacking(service, watch, error))?;
         let at = |pointer: &str| reply.pointer(pointer).and_then(plain_text);
         let remote = match &hook.id {
             Some(pointer) => at(pointer).ok_or_else(|| WatchError::Upstream(refusal(hook, &reply, pointer)))?,
             // The provider knows it by its address.
             None => watch.url.to_owned(),
         };
-        let Some(SignatureSecret::FromReply(pointer)) = hooks.spec.signature.as_ref().map(|signature| &signature.secret) else {
-            return Ok(Registered { remote: Some(remote), secret: None });
+        let secret = match &hooks.spec.signature {
+            Some(signature) if signature.client_secret && is_oauth(watch) => watch
+                .client_secret
+                .map(str::to_owned)
+                .ok_or_else(|| "the OAuth app of the connection is gone, and its secret with it".to_owned()),
+            Some(Signature { secret: SignatureSecret::FromReply(pointer), .. }) => {
+                at(pointer).ok_or_else(|| format!("the answer has no secret at `{pointer}`"))
+            }
+            _ => return Ok(Registered { remote: Some(remote), secret: None }),
         };
-        let Some(secret) = at(pointer) else {
-            // What it sends could never be believed.
-            let _ = self.remove_webhook(watch, &remote).await;
-            return Err(WatchError::Upstream(format!("the answer has no secret at `{pointer}`")));
-        };
-        Ok(Registered { remote: Some(remote), secret: Some(secret) })
+        match secret {
+            Ok(secret) => Ok(Registered { remote: Some(remote), secret: Some(secret) }),
+            Err(message) => {
+                // What it sends could never be believed.
+                let _ = self.remove_webhook(watch, &remote).await;
+                Err(WatchError::Upstream(message))
+            }
+        }
     }
 
     async fn remove_webhook(&self, watch: Watch<'_>, remote: &str) -> Result<(), WatchError> {
@@ -112,8 +126,18 @@ impl Native {
     async fn look_once(&self, service: &Service, poll: &PollCall, watch: Watch<'_>, cursor: Option<&Value>) -> Result<Polled, WatchError> {
         let mut arguments = watch.config.clone();
         arguments.extend(poll.reading.since(cursor));
-        let reply = self.answer(service, &poll.operation, poll.graphql, watch, &arguments).await?;
-        poll.reading.read(&reply, cursor).map_err(|message| scrub(WatchError::Upstream(message), watch))
+        let wrong = |message: String| scrub(WatchError::Upstream(message), watch);
+        let mut listed = Vec::new();
+        for number in 1..=MAX_PAGES {
+            let reply = self.answer(service, &poll.operation, poll.graphql, watch, &arguments).await?;
+            let next = poll.reading.next_page(&reply, number, listed.len());
+            listed.extend_from_slice(poll.reading.list(&reply).map_err(wrong)?);
+            match next {
+                Some(next) => arguments.extend([next]),
+                None => return poll.reading.read(&listed, cursor).map_err(wrong),
+            }
+        }
+        Err(wrong(format!("the list has more than {MAX_PAGES} pages; watch a smaller one")))
     }
 
     fn service(&self, watch: Watch<'_>) -> Result<&Service, WatchError> {
@@ -139,11 +163,41 @@ impl Native {
         watch: Watch<'_>,
         arguments: &Map<String, Value>,
     ) -> Result<Response, WatchError> {
-        let ask = Ask { integration: watch.integration, connection: watch.connection, usable: watch.usable, arguments };
+        let ask = Ask {
+            integration: watch.integration,
+            connection: watch.connection,
+            usable: watch.usable,
+            arguments,
+            header: None,
+            retry: Retry::Safe,
+        };
         ask_for(&self.egress, service, operation, ask).await.map_err(|error| match error {
             Unanswered::Build(error) => WatchError::Config(error.to_string()),
             Unanswered::Unreachable(error) => WatchError::Unreachable(error),
         })
+    }
+}
+
+fn is_oauth(watch: Watch<'_>) -> bool {
+    matches!(watch.usable.scheme.as_deref(), Some(AuthScheme::OAuth2(_)))
+}
+
+/// A refusal to make a webhook, with the scopes that an OAuth connection needs for it and does not have unless it asked for them.
+fn lacking(service: &Service, watch: Watch<'_>, error: WatchError) -> WatchError {
+    let (Some(AuthScheme::OAuth2(oauth)), Some(Watched::Sent { scopes, .. })) =
+        (watch.usable.scheme.as_deref(), service.events.get(&watch.event.key))
+    else {
+        return error;
+    };
+    let optional: Vec<&str> = scopes.iter().filter(|scope| !oauth.scopes.contains(scope)).map(String::as_str).collect();
+    let explain = |text: String| match optional.as_slice() {
+        [] => text,
+        optional => format!("{text} ({})", needs(optional)),
+    };
+    match error {
+        WatchError::Unauthorized(text) => WatchError::Unauthorized(explain(text)),
+        WatchError::Upstream(text) => WatchError::Upstream(explain(text)),
+        other => other,
     }
 }
 
@@ -153,7 +207,9 @@ fn cannot(watch: Watch<'_>, why: &str) -> WatchError {
 
 /// What a registration may name: the configuration, and what we bring.
 fn arguments(service: &Service, watch: Watch<'_>) -> Result<Map<String, Value>, WatchError> {
-    let Some(Watched::Sent { webhook, defaults }) = service.events.get(&watch.event.key) else { return Err(cannot(watch, "is not sent")) };
+    let Some(Watched::Sent { webhook, defaults, .. }) = service.events.get(&watch.event.key) else {
+        return Err(cannot(watch, "is not sent"));
+    };
     let mut arguments = defaults.clone();
     arguments.extend(watch.config.clone());
     arguments.extend([("url".to_owned(), watch.url.into()), ("secret".to_owned(), watch.secret.into())]);

@@ -11,6 +11,7 @@ use rust_embed::RustEmbed;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::idempotency::KeyPlace;
 use super::manifest::{
     ActionSpec, EventSpec, Failure, Line, Manifest, Pagination, Param, Poll, Registration, Webhook, Webhooks, check, input_schema,
     output_schema,
@@ -65,6 +66,7 @@ pub(super) enum Watched {
     Sent {
         webhook: Webhook,
         defaults: Map<String, Value>,
+        scopes: Vec<String>,
     },
     Polled(Box<PollCall>),
 }
@@ -83,6 +85,7 @@ pub(super) struct PollCall {
 pub(super) struct Call {
     pub(super) operation: Operation,
     pub(super) result: Option<String>,
+    pub(super) key: Option<KeyPlace>,
 }
 
 /// The call that proves a credential.
@@ -146,8 +149,10 @@ pub(crate) fn compile(provider: &'static str, manifest: Manifest) -> Result<(Int
     for spec in &manifest.actions {
         let mut operation = action_operation(&manifest, spec).map_err(|message| fail(&spec.key, message))?;
         actions.push(action(spec, &operation));
+        let key = spec.idempotency(manifest.idempotency.as_ref()).map(|place| KeyPlace::read(place, &operation)).transpose();
+        let key = key.map_err(|message| fail(&spec.key, message))?;
         operation.slim();
-        calls.insert(spec.key.clone(), Call { operation, result: spec.result.clone() });
+        calls.insert(spec.key.clone(), Call { operation, result: spec.result.clone(), key });
     }
     let mut watched = BTreeMap::new();
     let mut events = Vec::with_capacity(manifest.events.len());
@@ -259,7 +264,7 @@ pub(super) fn defaults(spec: &EventSpec) -> Map<String, Value> {
 fn watch(manifest: &Manifest, spec: &EventSpec) -> Result<Watched, String> {
     let Some(poll) = &spec.poll else {
         let webhook = spec.webhook.clone().ok_or("needs either `webhook` or `poll`")?;
-        return Ok(Watched::Sent { webhook, defaults: defaults(spec) });
+        return Ok(Watched::Sent { webhook, defaults: defaults(spec), scopes: spec.scopes.clone() });
     };
     let mut operation = poll_operation(manifest, spec, poll)?;
     operation.slim();
@@ -267,11 +272,14 @@ fn watch(manifest: &Manifest, spec: &EventSpec) -> Result<Watched, String> {
     Ok(Watched::Polled(Box::new(PollCall { operation, reading: Reading::new(poll), every, graphql: poll.graphql.is_some() })))
 }
 
-/// The request that looks for new items; what it asks from is one more parameter.
+/// The request that looks for new items; what it asks from and the page are further parameters.
 pub(super) fn poll_operation(manifest: &Manifest, spec: &EventSpec, poll: &Poll) -> Result<Operation, String> {
     let mut params = spec.config.clone();
     if let Some(since) = &poll.since {
         params.entry(since.param.clone()).or_insert_with(|| json!({}));
+    }
+    if let Some(pages) = &poll.pages {
+        params.entry(pages.param()).or_insert_with(|| json!({}));
     }
     Operation::compile(&Parts {
         request: &poll.request,

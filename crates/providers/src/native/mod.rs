@@ -3,6 +3,7 @@
 pub(crate) mod connect;
 mod events;
 mod filters;
+pub(crate) mod idempotency;
 pub(crate) mod load;
 pub mod manifest;
 pub mod operation;

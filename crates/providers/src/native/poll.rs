@@ -8,8 +8,9 @@ use kernel::json::plain_text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use triggers::{Item, Polled};
+use url::Url;
 
-use super::manifest::{Pointers, Poll, Since};
+use super::manifest::{Pages, Pointers, Poll, Since};
 use super::webhook::stored_id;
 
 /// How many ids are remembered beyond those that are in the list right now.
@@ -21,6 +22,7 @@ pub(super) struct Reading {
     items: String,
     id: Pointers,
     since: Option<Since>,
+    pages: Option<Pages>,
     /// Numbers in the request that may be the size of a page.
     sizes: Vec<usize>,
 }
@@ -33,6 +35,9 @@ struct Cursor {
     since: Option<Value>,
     /// Ids of items that are known, the latest first.
     seen: Vec<String>,
+    /// Whether every page was read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    whole: bool,
 }
 
 struct Found<'a> {
@@ -47,7 +52,7 @@ impl Reading {
         let texts: Vec<String> = query.chain(poll.body.as_ref().map(Value::to_string)).chain(poll.graphql.clone()).collect();
         let numbers = texts.iter().flat_map(|text| text.split(|letter: char| !letter.is_ascii_digit()));
         let sizes = numbers.filter_map(|number| number.parse().ok()).filter(|size| *size > 1).collect();
-        Self { items: poll.items.clone(), id: poll.id.clone(), since: poll.since.clone(), sizes }
+        Self { items: poll.items.clone(), id: poll.id.clone(), since: poll.since.clone(), pages: poll.pages.clone(), sizes }
     }
 
     /// The argument of a request that goes on from a cursor.
@@ -56,21 +61,47 @@ impl Reading {
         Some((since.param.clone(), cursor?.get("since").filter(|value| !value.is_null())?.clone()))
     }
 
+    /// Whether the request says how long a page is.
+    pub(super) fn knows_size(&self) -> bool {
+        !self.sizes.is_empty()
+    }
+
     /// Whether a first reply may leave something out that a second request would bring.
     pub(super) fn goes_on(&self) -> bool {
         self.since.is_some()
     }
 
-    /// What is in the reply and was not there before. The error is for people.
-    pub(super) fn read(&self, reply: &Value, cursor: Option<&Value>) -> Result<Polled, String> {
+    /// The argument that asks for the page after this one, which was the `number`th; nothing when it was the last.
+    pub(super) fn next_page(&self, reply: &Value, number: u64, before: usize) -> Option<(String, Value)> {
+        let listed = list(reply, &self.items).ok()?.len();
+        let is_full = self.sizes.contains(&listed);
+        let next = match self.pages.as_ref()? {
+            Pages::Page { first, .. } => is_full.then(|| json!(first + number)),
+            Pages::Offset { .. } => is_full.then(|| json!(before + listed)),
+            Pages::Cursor { param, next } => {
+                let said = reply.pointer(next).and_then(plain_text).filter(|said| !said.is_empty())?;
+                Some(json!(within_address(&said, param).unwrap_or(said)))
+            }
+        };
+        Some((self.pages.as_ref()?.param().to_owned(), next?))
+    }
+
+    /// The list in a reply. The error is for people.
+    pub(super) fn list<'a>(&self, reply: &'a Value) -> Result<&'a [Value], String> {
+        list(reply, &self.items)
+    }
+
+    /// What is in the list and was not there before. The error is for people.
+    pub(super) fn read(&self, listed: &[Value], cursor: Option<&Value>) -> Result<Polled, String> {
         let known = cursor.and_then(|cursor| Cursor::deserialize(cursor).ok());
-        let listed = list(reply, &self.items)?;
+        // What was read before by its first page alone is begun anew: the other pages are history.
+        let known = known.filter(|known| known.whole || self.pages.is_none());
         let found: Vec<Found<'_>> = listed.iter().filter_map(|item| self.find(item)).collect();
         if found.is_empty() && !listed.is_empty() && listed.iter().all(|item| !item.is_object() && !item.is_array()) {
             return Err(format!("the list at `{}` holds no things but values", self.items));
         }
         let items = known.as_ref().map_or_else(Vec::new, |known| self.fresh(&found, known, listed.len()));
-        let cursor = json!(known.unwrap_or_default().advance(&found));
+        let cursor = json!(Cursor { whole: self.pages.is_some(), ..known.unwrap_or_default().advance(&found) });
         Ok(Polled { items, cursor })
     }
 
@@ -85,7 +116,8 @@ impl Reading {
     /// The items that are new, oldest first. A list without times is taken as newest first, as lists of what is new mostly are.
     fn fresh(&self, found: &[Found<'_>], known: &Cursor, listed: usize) -> Vec<Item> {
         let seen: HashSet<&str> = known.seen.iter().map(String::as_str).collect();
-        let end = if self.since.is_none() && self.sizes.contains(&listed) { past(found, &seen) } else { found.len() };
+        let is_cut = self.since.is_none() && self.pages.is_none() && self.sizes.contains(&listed);
+        let end = if is_cut { past(found, &seen) } else { found.len() };
         let mut taken = HashSet::new();
         let mut fresh: Vec<&Found<'_>> =
             found[..end].iter().filter(|item| !seen.contains(item.id.as_str()) && taken.insert(item.id.as_str())).collect();
@@ -107,7 +139,7 @@ impl Cursor {
         let mut seen: Vec<String> = found.iter().map(|item| item.id.clone()).filter(|id| taken.insert(id.clone())).collect();
         let room = MAX_SEEN.saturating_sub(seen.len());
         seen.extend(self.seen.into_iter().filter(|id| !taken.contains(id)).take(room));
-        Self { since, seen }
+        Self { since, seen, whole: self.whole }
     }
 }
 
@@ -119,6 +151,12 @@ fn list<'a>(reply: &'a Value, pointer: &str) -> Result<&'a [Value], String> {
         None if pointer.rsplit_once('/').and_then(|(parent, _)| reply.pointer(parent)).is_some_and(Value::is_object) => Ok(&[]),
         _ => Err(format!("the answer has no list at `{pointer}`")),
     }
+}
+
+/// The value of a parameter in the query of an address.
+fn within_address(text: &str, param: &str) -> Option<String> {
+    let address: Url = text.parse().ok()?;
+    address.query_pairs().find(|(name, _)| name == param).map(|(_, value)| value.into_owned())
 }
 
 /// Orders numbers by size, times by time and other texts by letter; nothing comes first.
@@ -159,6 +197,10 @@ mod tests {
         json!({"things": pairs.iter().map(|(id, at)| json!({"id": id, "at": at})).collect::<Vec<_>>()})
     }
 
+    fn read(reading: &Reading, reply: &Value, cursor: Option<&Value>) -> Result<Polled, String> {
+        reading.read(reading.list(reply)?, cursor)
+    }
+
     fn ids(polled: &Polled) -> Vec<&str> {
         polled.items.iter().map(|item| item.id.as_str()).collect()
     }
@@ -166,12 +208,12 @@ mod tests {
     #[test]
     fn what_was_there_is_not_new() {
         let reading = reading(json!({}));
-        let first = reading.read(&things(&["b", "a"]), None).unwrap();
+        let first = read(&reading, &things(&["b", "a"]), None).unwrap();
         assert_eq!(first, Polled { items: vec![], cursor: json!({"seen": ["b", "a"]}) });
-        let second = reading.read(&things(&["d", "c", "b", "a"]), Some(&first.cursor)).unwrap();
+        let second = read(&reading, &things(&["d", "c", "b", "a"]), Some(&first.cursor)).unwrap();
         assert_eq!(ids(&second), ["c", "d"]);
         assert_eq!(second.items[0].payload, json!({"id": "c"}));
-        let third = reading.read(&things(&["d", "c", "b", "a"]), Some(&second.cursor)).unwrap();
+        let third = read(&reading, &things(&["d", "c", "b", "a"]), Some(&second.cursor)).unwrap();
         assert_eq!(ids(&third), [""; 0]);
         assert_eq!(third.cursor, second.cursor);
     }
@@ -180,8 +222,8 @@ mod tests {
     fn the_first_item_of_an_empty_list_is_new() {
         let reading = reading(json!({}));
         for nothing in [things(&[]), json!({}), json!({"things": null})] {
-            let first = reading.read(&nothing, None).unwrap();
-            let second = reading.read(&things(&["a"]), Some(&first.cursor)).unwrap();
+            let first = read(&reading, &nothing, None).unwrap();
+            let second = read(&reading, &things(&["a"]), Some(&first.cursor)).unwrap();
             assert_eq!(ids(&second), ["a"]);
         }
     }
@@ -189,9 +231,9 @@ mod tests {
     #[test]
     fn an_item_that_comes_back_is_known() {
         let reading = reading(json!({}));
-        let mut cursor = reading.read(&things(&["a"]), None).unwrap().cursor;
-        cursor = reading.read(&things(&[]), Some(&cursor)).unwrap().cursor;
-        assert_eq!(ids(&reading.read(&things(&["a"]), Some(&cursor)).unwrap()), [""; 0]);
+        let mut cursor = read(&reading, &things(&["a"]), None).unwrap().cursor;
+        cursor = read(&reading, &things(&[]), Some(&cursor)).unwrap().cursor;
+        assert_eq!(ids(&read(&reading, &things(&["a"]), Some(&cursor)).unwrap()), [""; 0]);
     }
 
     #[test]
@@ -199,38 +241,38 @@ mod tests {
         let reading = reading(json!({}));
         let names: Vec<String> = (0..2000).map(|n| n.to_string()).collect();
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
-        let cursor = reading.read(&things(&all), None).unwrap().cursor;
-        assert_eq!(ids(&reading.read(&things(&all), Some(&cursor)).unwrap()), [""; 0]);
-        let cursor = reading.read(&things(&["new"]), Some(&cursor)).unwrap().cursor;
+        let cursor = read(&reading, &things(&all), None).unwrap().cursor;
+        assert_eq!(ids(&read(&reading, &things(&all), Some(&cursor)).unwrap()), [""; 0]);
+        let cursor = read(&reading, &things(&["new"]), Some(&cursor)).unwrap().cursor;
         assert_eq!(cursor["seen"].as_array().unwrap().len(), MAX_SEEN);
     }
 
     #[test]
     fn history_that_moves_up_in_a_full_page_is_not_new() {
         let reading = reading(json!({"query": {"limit": 3}}));
-        let first = reading.read(&things(&["d", "c", "b"]), None).unwrap();
-        let removed = reading.read(&things(&["d", "b", "a"]), Some(&first.cursor)).unwrap();
+        let first = read(&reading, &things(&["d", "c", "b"]), None).unwrap();
+        let removed = read(&reading, &things(&["d", "b", "a"]), Some(&first.cursor)).unwrap();
         assert_eq!(ids(&removed), [""; 0]);
-        let both = reading.read(&things(&["e", "d", "a"]), Some(&removed.cursor)).unwrap();
+        let both = read(&reading, &things(&["e", "d", "a"]), Some(&removed.cursor)).unwrap();
         assert_eq!(ids(&both), ["e"]);
-        let rush = reading.read(&things(&["h", "g", "f"]), Some(&both.cursor)).unwrap();
+        let rush = read(&reading, &things(&["h", "g", "f"]), Some(&both.cursor)).unwrap();
         assert_eq!(ids(&rush), ["f", "g", "h"]);
-        let short = reading.read(&things(&["h", "z"]), Some(&rush.cursor)).unwrap();
+        let short = read(&reading, &things(&["h", "z"]), Some(&rush.cursor)).unwrap();
         assert_eq!(ids(&short), ["z"], "a list that is not full and grows at its end");
     }
 
     #[test]
     fn several_at_the_same_time_are_told_apart() {
         let reading = reading(json!({"since": {"param": "after", "from": "/at"}}));
-        let first = reading.read(&timed(&[("b", json!(10)), ("a", json!(9))]), None).unwrap();
+        let first = read(&reading, &timed(&[("b", json!(10)), ("a", json!(9))]), None).unwrap();
         assert_eq!(reading.since(None), None);
         assert_eq!(reading.since(Some(&first.cursor)), Some(("after".to_owned(), json!(10))));
-        let second = reading.read(&timed(&[("b", json!(10)), ("c", json!(10))]), Some(&first.cursor)).unwrap();
+        let second = read(&reading, &timed(&[("b", json!(10)), ("c", json!(10))]), Some(&first.cursor)).unwrap();
         assert_eq!(ids(&second), ["c"]);
-        let third = reading.read(&timed(&[("c", json!(10)), ("d", json!(11)), ("e", json!(10))]), Some(&second.cursor)).unwrap();
+        let third = read(&reading, &timed(&[("c", json!(10)), ("d", json!(11)), ("e", json!(10))]), Some(&second.cursor)).unwrap();
         assert_eq!(ids(&third), ["e", "d"]);
         assert_eq!(third.cursor["since"], 11);
-        let fourth = reading.read(&timed(&[]), Some(&third.cursor)).unwrap();
+        let fourth = read(&reading, &timed(&[]), Some(&third.cursor)).unwrap();
         assert_eq!(fourth.cursor["since"], 11);
     }
 
@@ -251,32 +293,68 @@ mod tests {
     }
 
     #[test]
+    fn the_next_page_is_asked_for_until_there_is_none() {
+        let next = |pages: Value, reply: Value, number, before| {
+            reading(json!({"query": {"limit": 2}, "pages": pages})).next_page(&reply, number, before).map(|(param, value)| (param, value))
+        };
+        let (full, short) = (things(&["a", "b"]), things(&["a"]));
+        let page = json!({"style": "page", "param": "page"});
+        assert_eq!(next(page.clone(), full.clone(), 1, 0), Some(("page".to_owned(), json!(2))));
+        assert_eq!(next(page, short.clone(), 2, 2), None);
+        let from_zero = json!({"style": "page", "param": "page", "first": 0});
+        assert_eq!(next(from_zero, full.clone(), 1, 0), Some(("page".to_owned(), json!(1))));
+        assert_eq!(next(json!({"style": "offset", "param": "skip"}), full.clone(), 2, 2), Some(("skip".to_owned(), json!(4))));
+        let cursor = json!({"style": "cursor", "param": "$after", "next": "/next"});
+        for (said, expected) in [
+            (json!("c-2"), Some("c-2")),
+            (json!("https://example.com/things?limit=2&$after=c%203"), Some("c 3")),
+            (json!(""), None),
+            (json!(null), None),
+        ] {
+            let mut reply = short.clone();
+            reply["next"] = said;
+            assert_eq!(next(cursor.clone(), reply, 1, 0), expected.map(|value| ("$after".to_owned(), json!(value))));
+        }
+    }
+
+    #[test]
+    fn a_list_that_was_read_by_its_first_page_begins_anew() {
+        let pages = json!({"query": {"limit": 2}, "pages": {"style": "page", "param": "page"}});
+        let old = read(&reading(json!({"query": {"limit": 2}})), &things(&["a", "b"]), None).unwrap();
+        let reading = reading(pages);
+        let first = read(&reading, &things(&["a", "b", "c"]), Some(&old.cursor)).unwrap();
+        assert_eq!((ids(&first), &first.cursor), (vec![], &json!({"seen": ["a", "b", "c"], "whole": true})));
+        let grown = read(&reading, &things(&["a", "b", "c", "d"]), Some(&first.cursor)).unwrap();
+        assert_eq!(ids(&grown), ["d"]);
+    }
+
+    #[test]
     fn what_is_no_list_is_an_error() {
         let reading = reading(json!({"items": "/data/things"}));
         for reply in [json!({"data": {"things": "x"}}), json!({"data": {"things": {}}}), json!({}), json!("text"), json!({"data": []})] {
-            assert!(reading.read(&reply, None).is_err(), "{reply}");
+            assert!(read(&reading, &reply, None).is_err(), "{reply}");
         }
-        assert!(reading.read(&json!({"data": {"things": ["x"]}}), None).is_err());
+        assert!(read(&reading, &json!({"data": {"things": ["x"]}}), None).is_err());
         let whole = self::reading(json!({"items": ""}));
-        assert!(whole.read(&json!({}), None).is_err());
-        assert!(whole.read(&json!(null), None).is_err());
-        assert!(whole.read(&json!([]), None).is_ok());
+        assert!(read(&whole, &json!({}), None).is_err());
+        assert!(read(&whole, &json!(null), None).is_err());
+        assert!(read(&whole, &json!([]), None).is_ok());
     }
 
     #[test]
     fn several_values_may_make_an_id() {
         let reading = reading(json!({"id": ["/id", "/at"]}));
-        let first = reading.read(&timed(&[("a", json!(1)), ("b", json!(1))]), None).unwrap();
+        let first = read(&reading, &timed(&[("a", json!(1)), ("b", json!(1))]), None).unwrap();
         assert_eq!(first.cursor["seen"], json!(["a:1", "b:1"]));
-        let second = reading.read(&timed(&[("a", json!(1)), ("b", json!(2))]), Some(&first.cursor)).unwrap();
+        let second = read(&reading, &timed(&[("a", json!(1)), ("b", json!(2))]), Some(&first.cursor)).unwrap();
         assert_eq!(ids(&second), ["b:2"]);
     }
 
     #[test]
     fn items_without_an_id_are_left_out() {
         let reading = reading(json!({"id": "/rev"}));
-        let first = reading.read(&json!({"things": [{"folder": true}]}), None).unwrap();
-        let second = reading.read(&json!({"things": [{"folder": true}, {"rev": 7}]}), Some(&first.cursor)).unwrap();
+        let first = read(&reading, &json!({"things": [{"folder": true}]}), None).unwrap();
+        let second = read(&reading, &json!({"things": [{"folder": true}, {"rev": 7}]}), Some(&first.cursor)).unwrap();
         assert_eq!(ids(&second), ["7"]);
     }
 }

@@ -7,11 +7,12 @@ use catalog::auth::{AuthScheme, Send};
 use connections::Usable;
 use egress::{Egress, EgressError, RateLimit, Redirects, Request, Response, Retry};
 use futures_util::future::BoxFuture;
-use http::Method;
+use http::{HeaderName, HeaderValue, Method, StatusCode};
 use kernel::ConnectionId;
 use serde_json::{Map, Value};
 use tools::{Invocation, RunError, Runner, ToolResult};
 
+use super::idempotency::Keyed;
 use super::load::Service;
 use super::operation::{BuildError, Built, Operation};
 use super::{Native, reply};
@@ -36,6 +37,9 @@ pub(super) struct Ask<'a> {
     pub(super) connection: ConnectionId,
     pub(super) usable: &'a Usable,
     pub(super) arguments: &'a Map<String, Value>,
+    /// One more header.
+    pub(super) header: Option<(&'a HeaderName, &'a str)>,
+    pub(super) retry: Retry,
 }
 
 /// Why there is no answer.
@@ -49,7 +53,8 @@ pub(super) enum Unanswered {
 pub(crate) async fn run(egress: &Egress, service: &Service, invocation: Invocation<'_>) -> Result<ToolResult, RunError> {
     let Invocation { integration, action, arguments, connection, usable, .. } = invocation;
     let call = service.calls.get(&action.key).ok_or_else(|| missing(invocation))?;
-    let ask = Ask { integration, connection, usable, arguments };
+    let keyed = Keyed::new(call.key.as_ref(), invocation.idempotency_key, arguments);
+    let ask = Ask { integration, connection, usable, arguments: &keyed.arguments, header: keyed.header, retry: keyed.retry };
     let response = ask_for(egress, service, &call.operation, ask).await.map_err(|error| match error {
         Unanswered::Build(BuildError::Address(error)) => RunError::Connection(error.to_string()),
         Unanswered::Build(other) => RunError::Arguments(other.to_string()),
@@ -57,12 +62,29 @@ pub(crate) async fn run(egress: &Egress, service: &Service, invocation: Invocati
     })?;
     let scrub = |text: String| usable.fields.scrub(&text);
     match reply::read(&response, service.failure.as_ref(), call.result.as_deref()) {
-        Ok(result) => Ok(ToolResult { error: result.error.map(scrub), ..result }),
+        Ok(result) => {
+            let error = result.error.map(|error| lacking(response.status, usable, &action.scopes, scrub(error)));
+            Ok(ToolResult { error, ..result })
+        }
         Err(RunError::Unauthorized(text)) => Err(RunError::Unauthorized(scrub(text))),
         Err(RunError::Upstream(text)) => Err(RunError::Upstream(scrub(text))),
         Err(RunError::Server { status, message }) => Err(RunError::Server { status, message: scrub(message) }),
         Err(other) => Err(other),
     }
+}
+
+/// A refusal, with the scopes that an OAuth connection needs to be let in.
+fn lacking(status: StatusCode, usable: &Usable, scopes: &[String], error: String) -> String {
+    if status != StatusCode::FORBIDDEN || scopes.is_empty() || !matches!(usable.scheme.as_deref(), Some(AuthScheme::OAuth2(_))) {
+        return error;
+    }
+    format!("{error} ({})", needs(scopes))
+}
+
+/// What an OAuth connection must have been asked for.
+pub(super) fn needs<T: AsRef<str>>(scopes: &[T]) -> String {
+    let scopes: Vec<String> = scopes.iter().map(|scope| format!("`{}`", scope.as_ref())).collect();
+    format!("the connection needs the scope {}; name scopes when you connect", scopes.join(", "))
 }
 
 pub(crate) fn missing(invocation: Invocation<'_>) -> RunError {
@@ -71,11 +93,15 @@ pub(crate) fn missing(invocation: Invocation<'_>) -> RunError {
 
 /// Builds and sends a request with the account's credential, within the integration's rate limit.
 pub(super) async fn ask_for(egress: &Egress, service: &Service, operation: &Operation, ask: Ask<'_>) -> Result<Response, Unanswered> {
-    let Ask { integration, connection, usable, arguments } = ask;
+    let Ask { integration, connection, usable, arguments, header, retry } = ask;
     let base_url = usable.scheme.as_ref().and_then(|scheme| scheme.base_url()).unwrap_or(&service.base_url);
     let send = usable.scheme.as_deref().map_or_else(|| Send::nothing(), AuthScheme::send);
     let built = operation.build(base_url, send, arguments, &usable.fields).map_err(Unanswered::Build)?;
-    let mut request = request(built);
+    let mut request = request(built).retry(retry);
+    if let Some((name, text)) = header {
+        let value = HeaderValue::from_str(text).map_err(|_| Unanswered::Build(BuildError::BadHeader(name.to_string())))?;
+        request.headers.entry(name).or_insert(value);
+    }
     request.limit = integration.rate_limit.map(|limit| RateLimit {
         key: connection.to_string(),
         requests: limit.requests,

@@ -166,6 +166,7 @@ impl<'a> Job<'a> {
         let operation = found.operation;
         let (mut params, target) = Params::read(self.bundle, schemas, &parts.credentials, found.path, found.path_item, operation)?;
         let body = body::read(self.bundle, schemas, operation, &mut params)?;
+        let idempotency = params.fill_key();
         let elsewhere = self.elsewhere(found, &parts.server)?;
         let (accept, output) = self.output(schemas, operation);
         let mut headers = Map::new();
@@ -185,6 +186,7 @@ impl<'a> Job<'a> {
         put("encoding", body.encoding.map(Value::from));
         put("optional_body", body.is_optional.then(|| true.into()));
         put("output_schema", output.map(Value::Object));
+        put("idempotency", idempotency.map(|param| json!({"param": param})));
         put("scopes", scopes(&self.bundle.root().value["security"], operation.value));
         put("pitfalls", (operation.value["deprecated"] == true).then(|| json!(["The service marks this operation as deprecated."])));
         let action = Value::Object(action);

@@ -129,6 +129,7 @@ impl Definition {
             account: None,
             failure: None,
             rate_limit: None,
+            idempotency: None,
             webhooks: None,
             events: Vec::new(),
         }

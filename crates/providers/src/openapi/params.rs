@@ -8,6 +8,7 @@ use super::name::Arguments;
 use super::schema::{Schemas, Side};
 use super::security::{is_header, is_token};
 use super::text::brief;
+use crate::native::idempotency::takes;
 
 const MAX_PARAMS: usize = 200;
 const SIZE: usize = 4 << 10;
@@ -110,6 +111,17 @@ impl Params {
         spec.insert("schema".to_owned(), schema.into());
         self.list.insert(name.clone(), spec.into());
         name
+    }
+
+    /// The argument that is sent as `Idempotency-Key`, if one of our keys fits it. Nobody has to give it then.
+    pub(super) fn fill_key(&mut self) -> Option<String> {
+        let (name, spec) = self.list.iter_mut().find(|(name, spec)| {
+            let wire = spec["as"].as_str().unwrap_or(name);
+            spec["in"] == "header" && wire.eq_ignore_ascii_case("idempotency-key")
+        })?;
+        takes(spec["schema"].as_object().cloned().unwrap_or_default())?;
+        spec.as_object_mut()?.shift_remove("required");
+        Some(name.clone())
     }
 
     /// The path with the arguments' names in it; a name that no parameter describes becomes one. Braces are only ever ours.

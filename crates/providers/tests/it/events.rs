@@ -23,7 +23,14 @@ name: Things
 description: A service that is made up for tests.
 base_url: "{connection.base}"
 headers: {X-Version: "2"}
-auth: [{scheme: bearer, fields: {base: {label: Address, secret: false}}}]
+auth:
+  - {scheme: bearer, fields: {base: {label: Address, secret: false}}}
+  - scheme: oauth2
+    authorize_url: https://things.test/authorize
+    token_url: https://things.test/token
+    scopes: [read]
+    optional_scopes: [hooks]
+    fields: {base: {label: Address, secret: false}}
 failure: {when: /ok, equals: false, message: /error}
 webhooks:
   register:
@@ -32,7 +39,7 @@ webhooks:
     body: {url: "{{ url }}", secret: "{{ secret }}", kinds: ["{{ event }}"], label: "{{ label }}"}
     id: /hook/id
   unregister: {request: "DELETE /boxes/{box}/hooks/{webhook_id}"}
-  signature: {algorithm: hmac-sha256, header: X-Signature, secret: {from_reply: /hook/secret}}
+  signature: {algorithm: hmac-sha256, header: X-Signature, client_secret: true, secret: {from_reply: /hook/secret}}
   event: {pointer: /kind}
 events:
   - key: ADDED
@@ -41,12 +48,18 @@ events:
     use_cases: []
     config: {box: {type: string, required: true}, team: {type: string}, label: {type: string, default: ours}}
     webhook: {event: added}
+    scopes: [hooks]
   - key: LISTED
     name: Listed
     description: Something is in a list.
     use_cases: []
     config: {box: {type: string, required: true}, color: {type: string, default: red}}
     poll: {request: "GET /boxes/{box}/things", query: {size: 3}, items: /things, id: /id, since: {param: after, from: /at}, seconds: 90}
+  - key: PAGED
+    name: Paged
+    description: Something is in a list of pages.
+    use_cases: []
+    poll: {request: GET /paged, query: {size: 2}, items: /things, id: /id, pages: {style: cursor, param: from, next: /next}}
 "#;
 
 /// A service that answers what it is told to, and remembers what it was asked.
@@ -86,6 +99,7 @@ struct Test {
     service: Service,
     usable: Usable,
     connection: ConnectionId,
+    client_secret: Option<&'static str>,
 }
 
 impl Test {
@@ -99,7 +113,15 @@ impl Test {
         let native = Native::new([Ok(Manifest::parse(MANIFEST).unwrap())], egress).unwrap();
         let fields: Fields = [("base", base), ("token", "token-of-ours".to_owned())].into_iter().collect();
         let scheme = native.integration(ProjectId::new(), "things").unwrap().auth[0].clone();
-        Self { native, service, usable: Usable::unstored(fields, Some(scheme)), connection: ConnectionId::new() }
+        Self { native, service, usable: Usable::unstored(fields, Some(scheme)), connection: ConnectionId::new(), client_secret: None }
+    }
+
+    /// As if the account had signed in through an app.
+    fn signed_in(mut self, client_secret: Option<&'static str>) -> Self {
+        let scheme = self.native.integration(ProjectId::new(), "things").unwrap().auth[1].clone();
+        self.usable.fields.set("access_token", "token-of-ours");
+        self.usable = Usable::unstored(self.usable.fields, Some(scheme));
+        Self { client_secret, ..self }
     }
 
     async fn with<T>(&self, event: &str, config: Value, act: impl AsyncFnOnce(Watch<'_>) -> T) -> T {
@@ -113,6 +135,7 @@ impl Test {
             usable: &self.usable,
             url: "https://toolyard.test/hooks/1",
             secret: "secret-of-ours",
+            client_secret: self.client_secret,
         };
         act(watch).await
     }
@@ -164,6 +187,48 @@ async fn a_webhook_that_cannot_be_believed_is_removed_again() {
     let refused = test.register(json!({"box": "b"})).await;
     assert!(matches!(refused, Err(WatchError::Upstream(text)) if text.contains("/hook/secret")));
     assert_eq!(test.lines(), ["POST /boxes/b/hooks", "DELETE /boxes/b/hooks/7"]);
+}
+
+#[tokio::test]
+async fn the_client_secret_of_an_oauth_app_may_sign() {
+    let test = Test::start().await.signed_in(Some("secret-of-the-app"));
+    test.service.on("POST /boxes/b/hooks", 201, json!({"hook": {"id": 7}}));
+    let registered = test.register(json!({"box": "b"})).await.unwrap();
+    assert_eq!(registered, Registered { remote: Some("7".to_owned()), secret: Some("secret-of-the-app".to_owned()) });
+    assert!(!format!("{:?}", test.service.seen()).contains("secret-of-the-app"));
+
+    let test = Test::start().await.signed_in(None);
+    test.service.on("POST /boxes/b/hooks", 201, json!({"hook": {"id": 7, "secret": "theirs"}}));
+    assert!(matches!(test.register(json!({"box": "b"})).await, Err(WatchError::Upstream(text)) if text.contains("OAuth app")));
+    assert_eq!(test.lines(), ["POST /boxes/b/hooks", "DELETE /boxes/b/hooks/7"]);
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_scope_that_was_not_asked_for() {
+    let test = Test::start().await.signed_in(Some("s"));
+    test.service.on("POST /boxes/b/hooks", 403, json!({"message": "no"}));
+    let refused = test.register(json!({"box": "b"})).await;
+    assert!(matches!(refused, Err(WatchError::Unauthorized(text)) if text.contains("needs the scope `hooks`")));
+}
+
+#[tokio::test]
+async fn polling_reads_every_page() {
+    let test = Test::start().await;
+    let page = |ids: &[&str], next: Value| json!({"things": ids.iter().map(|id| json!({"id": id})).collect::<Vec<_>>(), "next": next});
+    let poll = async |cursor: Option<&Value>| test.with("PAGED", json!({}), async |watch| test.native.poll(watch, cursor).await).await;
+    test.service.on("GET /paged?size=2", 200, page(&["a", "b"], json!("p2")));
+    test.service.on("GET /paged?size=2&from=p2", 200, page(&["c"], json!(null)));
+    let first = poll(None).await.unwrap();
+    assert_eq!(first.items, []);
+    test.service.on("GET /paged?size=2&from=p2", 200, page(&["c", "d"], json!("https://things.test/paged?from=p3&size=2")));
+    test.service.on("GET /paged?size=2&from=p3", 200, page(&["e"], json!("")));
+    let second = poll(Some(&first.cursor)).await.unwrap();
+    let ids: Vec<&str> = second.items.iter().map(|item| item.id.as_str()).collect();
+    assert_eq!(ids.len(), 2, "{ids:?}");
+    assert!(["d", "e"].iter().all(|id| ids.contains(id)), "{ids:?}");
+
+    test.service.on("GET /paged?size=2&from=p3", 200, page(&["f"], json!("p2")));
+    assert!(matches!(poll(Some(&second.cursor)).await, Err(WatchError::Upstream(text)) if text.contains("more than 20 pages")));
 }
 
 #[tokio::test]

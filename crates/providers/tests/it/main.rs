@@ -3,4 +3,5 @@
 mod events;
 mod openapi;
 mod public_documents;
+mod vendors;
 mod webhooks;

@@ -44,9 +44,32 @@ fn mistakes_in_a_manifest_are_found() {
         ("make a fake thing, create", "create", "has 2 use cases"),
         ("categories: [data]", "categories: [dat]", "unknown category"),
         ("token_url: \"{connection.base}/token\"", "token_url: \"http://example.com/token\"", "is not an https address"),
+        ("{header: Idempotency-Key}", "{header: Not a header}", "`Not a header` is not a header name"),
+        ("{header: Idempotency-Key}", "{param: title}", "`title` is a parameter, which only an action has"),
+        ("request: POST /echo/things", "request: POST /echo/things\n    idempotency: {param: titel}", "`titel` is not a parameter"),
+        ("request: POST /echo/things", "request: POST /echo/things\n    idempotency: {param: title}", "must be an optional text"),
+        ("request: GET /echo", "idempotency: {header: X-Key}\n    request: GET /echo", "only reads needs no key"),
+        ("items: /items, id: /id}", "items: /items, id: /id, pages: {style: page, param: p}}", "need the size of a page"),
+        ("items: /items, id: /id}", "items: /items, id: /id, pages: {style: cursor, param: p, next: p}}", "`p` is not a JSON Pointer"),
+        (
+            "items: /items, id: /id}",
+            "items: /items, id: /id, since: {param: s, from: /at}, pages: {style: cursor, param: p, next: /p}}",
+            "exclude each other",
+        ),
+        ("signed: \"{body}\"}", "signed: \"{body}\", client_secret: true}", "`client_secret` needs the scheme `oauth2`"),
     ] {
         let bad = good.replace(from, to);
         assert_ne!(bad, good, "{from}");
+        let findings: Vec<String> = check(&Manifest::parse(&bad).unwrap()).iter().map(ToString::to_string).collect();
+        assert!(findings.iter().any(|text| text.contains(finding)), "{finding}: {findings:#?}");
+    }
+    let oauth = std::fs::read_to_string(crate::support::manifests().join("oidc.yaml")).unwrap();
+    for (from, to, finding) in [
+        ("request: GET /api/me\n  - key", "request: GET /api/me\n    scopes: [admin]\n  - key", "scope `admin` is neither in `scopes`"),
+        ("{connection.base}/token?renew", "http://example.com/token", "is not an https address"),
+    ] {
+        let bad = oauth.replace(from, to);
+        assert_ne!(bad, oauth, "{from}");
         let findings: Vec<String> = check(&Manifest::parse(&bad).unwrap()).iter().map(ToString::to_string).collect();
         assert!(findings.iter().any(|text| text.contains(finding)), "{finding}: {findings:#?}");
     }

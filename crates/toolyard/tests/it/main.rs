@@ -35,5 +35,6 @@ mod reserved;
 mod resolve;
 mod suggested;
 mod triggers;
+mod upstream_keys;
 mod walk;
 mod workflows;

@@ -94,6 +94,15 @@ on_both! {
         assert_eq!(oidc.counters().await["refreshes"], 1);
     }
 
+    async fn tokens_are_renewed_where_the_manifest_says(test: &Test) {
+        let oidc = provider(test, 600).await;
+        connected(test, &oidc, "main").await;
+        assert_eq!(oidc.counters().await["refreshed_at"], Value::Null);
+        test.clock.advance(Duration::from_secs(601));
+        test.call("tools.native.oidc.GET_ME.main", json!({})).await.expect(200);
+        assert_eq!(oidc.counters().await["refreshed_at"], "/token?renew");
+    }
+
     async fn fifty_calls_after_a_401_refresh_once(test: &Test) {
         let oidc = provider(test, 600).await;
         connected(test, &oidc, "main").await;

@@ -77,6 +77,9 @@ pub struct Signature {
     pub tolerance: Option<u32>,
     #[serde(default)]
     pub secret: SignatureSecret,
+    /// Whether webhooks that an OAuth connection makes are signed with the client secret of its app, whatever `secret` says.
+    #[serde(default)]
+    pub client_secret: bool,
     #[serde(default)]
     pub key: Option<KeyEncoding>,
 }
@@ -201,6 +204,8 @@ pub struct Poll {
     pub id: Pointers,
     #[serde(default)]
     pub since: Option<Since>,
+    #[serde(default)]
+    pub pages: Option<Pages>,
     #[serde(default = "minute")]
     pub seconds: u32,
 }
@@ -228,6 +233,34 @@ impl Pointers {
 pub struct Since {
     pub param: String,
     pub from: String,
+}
+
+/// How a poll reads on past the first page of a list.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "style", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Pages {
+    /// By the number of the page.
+    Page {
+        param: String,
+        #[serde(default = "one")]
+        first: u64,
+    },
+    /// By the number of items before it.
+    Offset { param: String },
+    /// By what the page before says: a value, or an address with the parameter in it.
+    Cursor { param: String, next: String },
+}
+
+impl Pages {
+    pub fn param(&self) -> &str {
+        match self {
+            Self::Page { param, .. } | Self::Offset { param } | Self::Cursor { param, .. } => param,
+        }
+    }
+}
+
+fn one() -> u64 {
+    1
 }
 
 fn minute() -> u32 {

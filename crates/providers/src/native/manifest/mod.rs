@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 pub use check::{Finding, check};
 pub use event::{
-    Algorithm, Challenge, Echo, EchoSource, EventSpec, KeyEncoding, Pairs, Pointers, Poll, Registration, Signature, SignatureEncoding,
-    SignatureSecret, Since, Source, Webhook, Webhooks,
+    Algorithm, Challenge, Echo, EchoSource, EventSpec, KeyEncoding, Pages, Pairs, Pointers, Poll, Registration, Signature,
+    SignatureEncoding, SignatureSecret, Since, Source, Webhook, Webhooks,
 };
 pub use output::output_schema;
 pub use param::{Param, Place, Style, input_schema};
@@ -47,6 +47,8 @@ pub struct Manifest {
     #[serde(default)]
     pub rate_limit: Option<RateLimit>,
     #[serde(default)]
+    pub idempotency: Option<Idempotency>,
+    #[serde(default)]
     pub webhooks: Option<Webhooks>,
     #[serde(default)]
     pub actions: Vec<ActionSpec>,
@@ -76,6 +78,16 @@ pub struct Failure {
     pub equals: Option<Value>,
     #[serde(default)]
     pub message: Option<String>,
+}
+
+/// Where a service takes a key by which it knows a repeated request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Idempotency {
+    /// In a header of this name.
+    Header(String),
+    /// In this parameter, when the caller leaves it out.
+    Param(String),
 }
 
 /// How often the provider lets one account call.
@@ -120,6 +132,9 @@ pub struct ActionSpec {
     pub scopes: Vec<String>,
     #[serde(default)]
     pub pagination: Option<Pagination>,
+    /// Where it takes a key, if that is not where the integration says.
+    #[serde(default)]
+    pub idempotency: Option<Idempotency>,
     #[serde(default)]
     pub output: Option<Map<String, Value>>,
     /// The whole JSON Schema of the result, in place of the short form.
@@ -212,6 +227,12 @@ impl ActionSpec {
 
     pub fn is_read_only(&self) -> bool {
         self.read_only.unwrap_or_else(|| self.line().is_some_and(|line| matches!(line.method.as_str(), "GET" | "HEAD")))
+    }
+
+    /// Where this action takes a key: as it says itself, else as the integration does for every POST that changes something.
+    pub fn idempotency<'a>(&'a self, integration: Option<&'a Idempotency>) -> Option<&'a Idempotency> {
+        let usual = || integration.filter(|_| !self.is_read_only() && self.line().is_some_and(|line| line.method == http::Method::POST));
+        self.idempotency.as_ref().or_else(usual)
     }
 
     pub fn is_destructive(&self) -> bool {

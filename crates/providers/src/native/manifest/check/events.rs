@@ -1,11 +1,15 @@
 //! The rules for events.
 
+use catalog::auth::AuthScheme;
 use serde_json::{Map, Value};
 
 use super::super::super::load::{defaults, hook_operation, poll_operation};
+use super::super::super::poll::Reading;
 use super::super::super::webhook;
-use super::super::{Challenge, Echo, EventSpec, Line, Manifest, Param, SignatureSecret, Source, Webhooks, input_schema, output_schema};
-use super::{Findings, Seen, build, common, dry_run, require_pointer, require_schema};
+use super::super::{
+    Challenge, Echo, EventSpec, Line, Manifest, Pages, Param, Poll, SignatureSecret, Source, Webhooks, input_schema, output_schema,
+};
+use super::{Findings, Seen, build, common, dry_run, require_pointer, require_schema, scopes};
 
 /// What registrations may name besides the configuration of an event.
 const OURS: [&str; 4] = ["url", "secret", "event", "webhook_id"];
@@ -30,6 +34,10 @@ pub(super) fn webhooks(manifest: &Manifest, out: &mut Findings) {
             require_pointer(pointer, out);
             out.require(webhooks.register.is_some(), || "the secret comes from a reply, but there is no `register`".to_owned());
         }
+    }
+    if webhooks.signature.as_ref().is_some_and(|signature| signature.client_secret) {
+        let has_oauth = manifest.auth.iter().any(|scheme| matches!(scheme, AuthScheme::OAuth2(_)));
+        out.require(has_oauth && webhooks.register.is_some(), || "`client_secret` needs the scheme `oauth2` and `register`".to_owned());
     }
     if let Some(challenge) = &webhooks.challenge {
         check_challenge(challenge, webhooks, out);
@@ -82,6 +90,17 @@ fn check_challenge(challenge: &Challenge, webhooks: &Webhooks, out: &mut Finding
     out.require(!challenge.secret || webhooks.signature.is_some(), || "the challenge brings a secret, but nothing is signed".to_owned());
 }
 
+fn check_pages(event: &EventSpec, poll: &Poll, pages: &Pages, out: &mut Findings) {
+    out.require(!event.config.contains_key(pages.param()), || format!("config `{}` is what `pages` sends", pages.param()));
+    out.require(poll.since.is_none(), || "`pages` and `since` exclude each other".to_owned());
+    match pages {
+        Pages::Cursor { next, .. } => require_pointer(next, out),
+        Pages::Page { .. } | Pages::Offset { .. } => {
+            out.require(Reading::new(poll).knows_size(), || "`pages` by number need the size of a page in the request".to_owned())
+        }
+    }
+}
+
 pub(super) fn event(manifest: &Manifest, event: &EventSpec, seen: &mut Seen, out: &mut Findings) {
     common(&event.key, &event.name, &event.description, &event.use_cases, seen, out);
     out.require(event.webhook.is_some() != event.poll.is_some(), || "needs either `webhook` or `poll`".to_owned());
@@ -91,6 +110,7 @@ pub(super) fn event(manifest: &Manifest, event: &EventSpec, seen: &mut Seen, out
             out.require(!event.config.contains_key(name), || format!("config `{name}` has a name that registrations need for themselves"));
         }
     }
+    scopes(manifest, &event.scopes, out);
     if let Some(payload) = &event.payload {
         require_schema(&output_schema(payload), "payload", out);
     }
@@ -98,6 +118,9 @@ pub(super) fn event(manifest: &Manifest, event: &EventSpec, seen: &mut Seen, out
         let from = poll.since.iter().map(|since| &since.from);
         poll.id.as_slice().iter().chain([&poll.items]).chain(from).for_each(|pointer| require_pointer(pointer, out));
         out.require(!poll.id.as_slice().is_empty(), || "`id` names nothing".to_owned());
+        if let Some(pages) = &poll.pages {
+            check_pages(event, poll, pages, out);
+        }
         if let Some(since) = &poll.since {
             out.require(!event.config.contains_key(&since.param), || format!("config `{}` is what `since` sends", since.param));
         }

@@ -9,9 +9,10 @@ use catalog::auth::{AuthScheme, Fields};
 use kernel::schema::Schema;
 use serde_json::{Map, Value};
 
+use super::super::idempotency::KeyPlace;
 use super::super::load::action_operation;
 use super::super::operation::{Operation, Parts};
-use super::{ActionSpec, Manifest, input_schema, output_schema, placeholders};
+use super::{ActionSpec, Idempotency, Manifest, input_schema, output_schema, placeholders};
 
 const CATEGORIES: [&str; 22] = [
     "ai",
@@ -39,7 +40,7 @@ const CATEGORIES: [&str; 22] = [
 ];
 
 /// JSON Schema keywords that parameters use; anything else is most likely a typing mistake.
-const KEYWORDS: [&str; 27] = [
+const KEYWORDS: [&str; 28] = [
     "type",
     "description",
     "enum",
@@ -67,6 +68,7 @@ const KEYWORDS: [&str; 27] = [
     "examples",
     "minProperties",
     "maxProperties",
+    "deprecated",
 ];
 
 /// One broken rule.
@@ -160,6 +162,9 @@ fn head(manifest: &Manifest, out: &mut Findings) {
             require_pointer(pointer, out);
         }
     }
+    if let Some(Idempotency::Param(name)) = &manifest.idempotency {
+        out.push(format!("idempotency: `{name}` is a parameter, which only an action has"));
+    }
     if let Some(limit) = manifest.rate_limit {
         out.require(limit.requests > 0 && limit.seconds > 0, || "rate_limit must be positive".to_owned());
     }
@@ -172,7 +177,10 @@ fn auth(manifest: &Manifest, out: &mut Findings) {
         out.require(names.insert(scheme.name()), || format!("scheme `{}` appears twice", scheme.name()));
         let urls: Vec<&String> = match scheme {
             AuthScheme::OAuth2(oauth) => {
-                [Some(&oauth.authorize_url), Some(&oauth.token_url), oauth.revoke_url.as_ref()].into_iter().flatten().collect()
+                [Some(&oauth.authorize_url), Some(&oauth.token_url), oauth.refresh_url.as_ref(), oauth.revoke_url.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .collect()
             }
             AuthScheme::ClientCredentials(client) => vec![&client.token_url],
             _ => Vec::new(),
@@ -243,6 +251,10 @@ fn check_action(manifest: &Manifest, action: &ActionSpec, seen: &mut Seen, out: 
             });
         }
     }
+    if let Some(place) = action.idempotency(manifest.idempotency.as_ref()) {
+        KeyPlace::read(place, &operation).err().into_iter().for_each(|message| out.push(message));
+        out.require(!action.is_read_only(), || "idempotency: an action that only reads needs no key".to_owned());
+    }
     if let Some(graphql) = &action.graphql {
         for param in operation.params() {
             out.require(graphql.contains(&format!("${}", param.name)), || {
@@ -259,9 +271,7 @@ fn check_action(manifest: &Manifest, action: &ActionSpec, seen: &mut Seen, out: 
     if let Some(schema) = &action.output_schema {
         require_schema(schema, "output_schema", out);
     }
-    for scope in &action.scopes {
-        out.require(!scope.trim().is_empty(), || "a scope is empty".to_owned());
-    }
+    scopes(manifest, &action.scopes, out);
     for pitfall in &action.pitfalls {
         sentence(pitfall, out);
     }
@@ -278,6 +288,18 @@ fn common(key: &str, name: &str, description: &str, use_cases: &[String], seen: 
     for use_case in use_cases {
         out.require(seen.use_cases.insert(use_case.to_lowercase()), || format!("use case `{use_case}` is used twice"));
         out.require((8..=120).contains(&use_case.len()), || format!("use case `{use_case}` is too short or too long"));
+    }
+}
+
+/// A scope that a connection lacks unless it was named must be known as such.
+fn scopes(manifest: &Manifest, needed: &[String], out: &mut Findings) {
+    out.require(needed.iter().all(|scope| !scope.trim().is_empty()), || "a scope is empty".to_owned());
+    for scheme in &manifest.auth {
+        let AuthScheme::OAuth2(oauth) = scheme else { continue };
+        let missing = needed.iter().filter(|scope| !oauth.scopes.contains(scope) && !oauth.optional_scopes.contains(scope));
+        for scope in missing.filter(|_| !oauth.scopes.is_empty()) {
+            out.push(format!("scope `{scope}` is neither in `scopes` nor in `optional_scopes` of `oauth2`"));
+        }
     }
 }
 
