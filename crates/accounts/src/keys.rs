@@ -22,6 +22,8 @@ pub struct Key {
     pub hint: String,
     pub created_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
+    /// To the minute.
+    pub last_used_at: Option<Timestamp>,
 }
 
 /// What a new key shall be.
@@ -45,6 +47,7 @@ impl Key {
             hint: row.get("hint")?,
             created_at: row.get("created_at")?,
             revoked_at: row.get("revoked_at")?,
+            last_used_at: row.get("last_used_at")?,
         })
     }
 
@@ -72,7 +75,7 @@ impl Accounts {
 
     /// The keys of one project, or of all of them.
     pub async fn list_keys(&self, project: Option<ProjectId>) -> Result<Vec<Key>, AccountError> {
-        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at from api_keys \
+        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at, last_used_at from api_keys \
                    where $1 is null or project_id = $1 order by created_at, id";
         let rows = self.db.all(sql, args![project]).await?;
         Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
@@ -80,7 +83,7 @@ impl Accounts {
 
     /// What somebody may do now who did something with this key before: by the same key, or by the newest other key of the same user.
     pub async fn acting(&self, project: ProjectId, key: KeyId, user: Option<UserId>) -> Result<Option<Scope>, StoreError> {
-        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at from api_keys \
+        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at, last_used_at from api_keys \
                    where project_id = $1 and revoked_at is null and (id = $2 or user_id = $3) \
                    order by case when id = $2 then 0 else 1 end, id desc limit 1";
         let Some(row) = self.db.optional(sql, args![project, key, user]).await? else { return Ok(None) };
@@ -91,7 +94,7 @@ impl Accounts {
     /// Revokes a key; revoking it again changes nothing.
     pub async fn revoke_key(&self, id: KeyId) -> Result<Key, AccountError> {
         let sql = "update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 \
-                   returning id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at";
+                   returning id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at, last_used_at";
         let row = self.db.returning(sql, args![id, self.clock.now()]).await?.ok_or(AccountError::KeyNotFound)?;
         self.authenticator.forget();
         Ok(Key::read(&row)?)
@@ -116,6 +119,7 @@ pub(crate) async fn insert_key(
         hint: plain.hint(),
         created_at: now,
         revoked_at: None,
+        last_used_at: None,
     };
     let only = key.only.map(|only| only.iter().map(Permission::name).collect::<Value>());
     let sql = "insert into api_keys (project_id, id, user_id, name, role, permissions, hint, hash, created_at) \

@@ -28,7 +28,7 @@ pub struct Accounts {
 
 impl Accounts {
     pub fn new(db: Db, clock: Clock) -> Self {
-        Self { authenticator: Authenticator::new(db.clone()), db, clock }
+        Self { authenticator: Authenticator::new(db.clone(), clock.clone()), db, clock }
     }
 
     pub fn authenticator(&self) -> &Authenticator {

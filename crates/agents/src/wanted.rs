@@ -168,14 +168,14 @@ fn by_stable_id(id: StableToolId, apps: &Apps) -> Result<AppName, Vec<&AppName>>
     }
 }
 
-/// `native.github` is a catalog id, anything else a name.
+/// `native.github` is a catalog id, also written `native/github`; anything else is a name.
 fn by_text(text: &str, apps: &Apps) -> AppName {
     let app = AppName::of(text);
     let named = |provider: &str, key: &str| {
         let app = AppName::of(key);
         apps.integrations(&app).iter().any(|integration| integration.provider == provider && integration.key == key).then_some(app)
     };
-    let by_id = text.trim().split_once('.').and_then(|(provider, key)| named(provider, key));
+    let by_id = text.trim().split_once(['.', '/']).and_then(|(provider, key)| named(provider, key));
     by_id.unwrap_or(app)
 }
 
@@ -253,7 +253,15 @@ mod tests {
     fn ids_names_and_catalog_ids_mean_the_same() {
         let apps = apps(&["shut", "ao"]);
         let shut = AppName::of("shut").stable_id().number();
-        for item in [json!(shut), json!("shut"), json!(" Shut "), json!("native.shut"), json!({"id": shut}), json!({"app_name": "SHUT"})] {
+        for item in [
+            json!(shut),
+            json!("shut"),
+            json!(" Shut "),
+            json!("native.shut"),
+            json!("native/shut"),
+            json!({"id": shut}),
+            json!({"app_name": "SHUT"}),
+        ] {
             assert_eq!(names(json!([item, "shut"]), &apps).unwrap(), ["SHUT"], "{item}");
         }
     }

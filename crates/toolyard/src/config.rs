@@ -1,7 +1,7 @@
 //! Configuration: flag over environment over `toolyard.toml` over default.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const FILE: &str = "toolyard.toml";
 /// Settings that every command takes.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[command(next_help_heading = "Settings")]
+#[command(next_help_heading = "Server settings")]
 pub struct Settings {
     /// Address to listen on [default: 127.0.0.1:8665]
     #[arg(long, env = "TOOLYARD_LISTEN", global = true, hide_short_help = true, value_name = "ADDRESS")]
@@ -245,6 +245,17 @@ fn reachable(address: SocketAddr) -> String {
     if address.ip().is_unspecified() { format!("http://127.0.0.1:{}", address.port()) } else { format!("http://{address}") }
 }
 
+/// `127.0.0.1:8665`, or a name of this machine in place of the number.
+fn listening_address(text: &str) -> anyhow::Result<SocketAddr> {
+    let wrong = || format!("`{text}` is not an address; use HOST:PORT, such as 127.0.0.1:8665");
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let found: Vec<SocketAddr> = text.to_socket_addrs().with_context(wrong)?.collect();
+    // `localhost` is often both; what else listens there by default is on the older one.
+    found.iter().find(|address| address.is_ipv4()).or(found.first()).copied().with_context(wrong)
+}
+
 /// Reads the file that `--config` names, or `toolyard.toml` if it is there.
 pub fn read_file(named: Option<&Path>) -> anyhow::Result<Settings> {
     let path = named.unwrap_or(Path::new(FILE));
@@ -259,8 +270,7 @@ impl Config {
     /// Settles every setting from the command line (which holds the environment too) and the file.
     pub fn settle(line: Settings, file: Settings) -> anyhow::Result<Self> {
         let listen = line.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8665".to_owned());
-        let listen: SocketAddr =
-            listen.parse().with_context(|| format!("`{listen}` is not an address; use HOST:PORT, such as 127.0.0.1:8665"))?;
+        let listen = listening_address(&listen)?;
         let data_dir = line.data_dir.or(file.data_dir).unwrap_or_else(|| PathBuf::from("toolyard-data"));
         let database_url = line.database_url.or(file.database_url);
         let named = line.public_url.or(file.public_url);
@@ -386,6 +396,16 @@ mod tests {
         assert_eq!(config.listen.port(), 1);
         assert_eq!(config.database_url, "sqlite:///var/lib/yard/toolyard.db");
         assert!(toml::from_str::<Settings>("lisen = 'x'").is_err());
+    }
+
+    #[test]
+    fn a_name_of_this_machine_is_an_address() {
+        assert_eq!(listening_address("127.0.0.1:1").unwrap().to_string(), "127.0.0.1:1");
+        let local = listening_address("localhost:8665").unwrap();
+        assert!(local.ip().is_loopback() && local.port() == 8665, "{local}");
+        for wrong in ["localhost", "nonsense", "8665", "http://localhost:8665", "localhost:x"] {
+            assert!(listening_address(wrong).unwrap_err().to_string().contains("is not an address"), "{wrong}");
+        }
     }
 
     #[test]

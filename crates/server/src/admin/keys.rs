@@ -26,6 +26,9 @@ pub struct KeyBody {
     pub created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<String>,
+    /// When it was last used, to the minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<String>,
 }
 
 impl From<Key> for KeyBody {
@@ -39,6 +42,7 @@ impl From<Key> for KeyBody {
             hint: key.hint,
             created_at: key.created_at.to_string(),
             revoked_at: key.revoked_at.map(|time| time.to_string()),
+            last_used_at: key.last_used_at.map(|time| time.to_string()),
         }
     }
 }

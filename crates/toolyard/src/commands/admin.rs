@@ -1,10 +1,17 @@
 //! `toolyard project` and `toolyard key`: the operator's routes from a shell, straight on the database.
 
-use accounts::{Key, NewKey};
+use std::collections::HashMap;
+use std::time::Duration;
+
+use accounts::{AccountError, Key, NewKey, Project};
+use anyhow::Context;
 use clap::Subcommand;
-use kernel::{KeyId, Permission, Role};
+use kernel::{Clock, KeyId, Permission, ProjectId, Role};
 use serde_json::json;
 
+use super::consent::Consent;
+use super::integrations::text;
+use super::names;
 use super::print::{self, Column, Table};
 use crate::config::Config;
 use crate::yard::Yard;
@@ -19,9 +26,13 @@ const KEYS: Table = Table::new(&[
     Column::text("KEY"),
     Column::time("CREATED"),
     Column::state("STATE"),
+    Column::text("PROJECT"),
+    Column::time("LAST USED"),
 ])
 .when_empty("there are no keys; `toolyard key create` makes one");
-const SETTLED: std::time::Duration = std::time::Duration::from_secs(2);
+/// A key that was used since is in use.
+const IN_USE: Duration = Duration::from_hours(24);
+const SETTLED: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ProjectCommand {
@@ -30,11 +41,13 @@ pub(super) enum ProjectCommand {
         slug: String,
         #[arg(long)]
         name: Option<String>,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
     },
     /// List all projects
     List {
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
     },
@@ -42,9 +55,8 @@ pub(super) enum ProjectCommand {
     Delete {
         /// Slug or id
         project: String,
-        /// Do it without asking back
-        #[arg(long)]
-        yes: bool,
+        #[command(flatten)]
+        consent: Consent,
     },
 }
 
@@ -63,6 +75,7 @@ pub(super) enum KeyCommand {
         only: Option<Vec<Permission>>,
         #[arg(long, default_value = "key")]
         name: String,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
     },
@@ -71,11 +84,17 @@ pub(super) enum KeyCommand {
         /// Slug or id of the project; all projects when left out
         #[arg(long)]
         project: Option<String>,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
     },
     /// Revoke a key for good
-    Revoke { id: KeyId },
+    Revoke {
+        /// Name or id
+        key: String,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Seal every secret with a new key, while servers go on running
     RotateSealing {
         /// Drop the older keys once everything is sealed with the current one
@@ -116,11 +135,14 @@ pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::
                 PROJECTS.show(&rows);
             }
         }
-        ProjectCommand::Delete { project, yes } => {
-            let project = yard.accounts.find_project(&project).await?;
-            if !yes {
-                anyhow::bail!("this deletes `{}` with its keys, connections and history; say --yes to do it", project.slug);
-            }
+        ProjectCommand::Delete { project, consent } => {
+            let project = find_project(&yard, &project).await?;
+            let keys = yard.accounts.list_keys(Some(project.id)).await?;
+            let connections = yard.connections.query(project.id, None, None).await?;
+            let keys = keys.iter().filter(|key| key.revoked_at.is_none()).count();
+            let stops =
+                format!("everything in it: {keys} keys, {} connections, its workflows, triggers, agents and history", connections.len());
+            consent.ask(&format!("delete the project {}", project.slug), &[stops])?;
             let (accounts, watching) = (yard.connections.elsewhere(project.id).await?, yard.triggers.elsewhere(project.id).await?);
             yard.accounts.delete_project(project.id).await?;
             yard.triggers.forget_remote(watching);
@@ -137,7 +159,7 @@ pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
     let yard = existing(config).await?;
     match command {
         KeyCommand::Create { project, role, only, name, json } => {
-            let project = yard.accounts.find_project(&project).await?;
+            let project = find_project(&yard, &project).await?;
             let (key, plain) = yard.accounts.create_key(project.id, NewKey { name, role, only }).await?;
             if json {
                 print::json(&json!({"id": key.id, "project_id": project.id, "role": key.role, "key": plain.expose()}));
@@ -148,19 +170,25 @@ pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
         }
         KeyCommand::List { project, json } => {
             let project = match project {
-                Some(name) => Some(yard.accounts.find_project(&name).await?.id),
+                Some(name) => Some(find_project(&yard, &name).await?.id),
                 None => None,
             };
             let keys = yard.accounts.list_keys(project).await?;
             if json {
                 print::json(&json!(keys.iter().map(key_json).collect::<Vec<_>>()));
             } else {
-                let rows: Vec<_> = keys.iter().map(key_row).collect();
-                KEYS.show(&rows);
+                let projects = yard.accounts.list_projects().await?;
+                let slugs: HashMap<ProjectId, String> = projects.into_iter().map(|project| (project.id, project.slug)).collect();
+                KEYS.show(&keys.iter().map(|key| key_row(key, &slugs)).collect::<Vec<_>>());
             }
         }
-        KeyCommand::Revoke { id } => {
-            let key = yard.accounts.revoke_key(id).await?;
+        KeyCommand::Revoke { key, consent } => {
+            let key = find_key(&yard, &key).await?;
+            let used = key.last_used_at.filter(|last| key.revoked_at.is_none() && Clock::system().now() < last.plus(IN_USE)).into_iter();
+            let stops: Vec<String> =
+                used.map(|last| format!("whoever uses it; the last use was at {}", print::time(&last.to_string()))).collect();
+            consent.ask(&format!("revoke the key {}", key.name), &stops)?;
+            let key = yard.accounts.revoke_key(key.id).await?;
             print::out(&format!("revoked key {} ({}…); other running nodes refuse it within a second\n", key.id, key.hint));
         }
         KeyCommand::RotateSealing { finish } => rotate_sealing(&yard, finish).await?,
@@ -168,17 +196,48 @@ pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
     Ok(())
 }
 
+/// The project that a slug or an id means.
+async fn find_project(yard: &Yard, written: &str) -> anyhow::Result<Project> {
+    match yard.accounts.find_project(written).await {
+        Err(AccountError::ProjectNotFound) => {}
+        found => return Ok(found?),
+    }
+    let all = yard.accounts.list_projects().await?;
+    let rows: Vec<_> = all.iter().map(|project| json!({"id": project.id, "slug": project.slug, "name": project.name})).collect();
+    let names = |row: &serde_json::Value| vec![text(row, "slug"), text(row, "name")];
+    let id: ProjectId = text(names::PROJECT.pick(&rows, written, names)?, "id").parse().context("an id of a project")?;
+    all.into_iter().find(|project| project.id == id).context("it is one of them")
+}
+
+/// The key that a name or an id means. A name means a key that is in force.
+async fn find_key(yard: &Yard, written: &str) -> anyhow::Result<Key> {
+    let all = yard.accounts.list_keys(None).await?;
+    let is_it = |key: &&Key| key.revoked_at.is_none() || names::is_id(&key.id.to_string(), written);
+    let rows: Vec<_> = all.iter().filter(is_it).map(key_json).collect();
+    let id: KeyId = text(names::KEY.pick(&rows, written, |row| vec![text(row, "name")])?, "id").parse().context("an id of a key")?;
+    all.into_iter().find(|key| key.id == id).context("it is one of them")
+}
+
 fn key_json(key: &Key) -> serde_json::Value {
     json!({
         "id": key.id, "project_id": key.project, "name": key.name, "role": key.role, "hint": key.hint,
         "permissions": key.permissions().iter().map(Permission::name).collect::<Vec<_>>(),
-        "created_at": key.created_at, "revoked_at": key.revoked_at,
+        "created_at": key.created_at, "revoked_at": key.revoked_at, "last_used_at": key.last_used_at,
     })
 }
 
-fn key_row(key: &Key) -> Vec<String> {
+fn key_row(key: &Key, projects: &HashMap<ProjectId, String>) -> Vec<String> {
     let state = if key.revoked_at.is_some() { "revoked" } else { "active" };
-    vec![key.id.to_string(), key.name.clone(), key.role.to_string(), format!("{}…", key.hint), key.created_at.to_string(), state.to_owned()]
+    vec![
+        key.id.to_string(),
+        key.name.clone(),
+        key.role.to_string(),
+        format!("{}…", key.hint),
+        key.created_at.to_string(),
+        state.to_owned(),
+        projects.get(&key.project).cloned().unwrap_or_default(),
+        key.last_used_at.map(|last| last.to_string()).unwrap_or_default(),
+    ]
 }
 
 /// New secrets are sealed with the new key at once; the older keys stay in the file until `--finish`, so that running servers lose nothing.

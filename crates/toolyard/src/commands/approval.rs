@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
+use super::names;
 use super::print::{self, Column, Table};
 use crate::config::Config;
 
@@ -31,6 +32,7 @@ struct ListArgs {
     /// The newest so many
     #[arg(long, default_value_t = 50)]
     limit: u32,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -43,6 +45,7 @@ enum ApprovalCommand {
     List(ListArgs),
     /// Show an approval with its arguments
     Show {
+        /// Its id, or the end of it as the list shows it
         id: String,
         #[command(flatten)]
         remote: Remote,
@@ -55,6 +58,7 @@ enum ApprovalCommand {
 
 #[derive(Debug, Args)]
 struct DecideArgs {
+    /// Its id, or the end of it as the list shows it
     id: String,
     /// Why; a denied caller reads it
     #[arg(long)]
@@ -67,7 +71,8 @@ pub(super) async fn approval(config: Config, args: ApprovalArgs) -> anyhow::Resu
     match args.command.unwrap_or(ApprovalCommand::List(args.list)) {
         ApprovalCommand::List(args) => list_approvals(&config, &args).await,
         ApprovalCommand::Show { id, remote } => {
-            let reply = Client::new(&config, &remote)?.get(&path(&id)).await?;
+            let client = Client::new(&config, &remote)?;
+            let reply = client.get(&path(&client, &id).await?).await?;
             print::json(&reply["approval"]);
             Ok(())
         }
@@ -84,14 +89,20 @@ pub(super) async fn approval(config: Config, args: ApprovalArgs) -> anyhow::Resu
     }
 }
 
-fn path(id: &str) -> String {
-    format!("/tools/approvals/{}", encode(id))
+async fn path(client: &Client, written: &str) -> anyhow::Result<String> {
+    let id = if names::is_whole(written) {
+        written.to_owned()
+    } else {
+        names::APPROVAL.id(list(&client.get("/tools/approvals?limit=1000").await?, "approvals"), written)?
+    };
+    Ok(format!("/tools/approvals/{}", encode(&id)))
 }
 
 /// Which call was decided.
 async fn decide(config: &Config, args: DecideArgs, decision: &str) -> anyhow::Result<String> {
     let body = json!({"decision": decision, "note": args.note});
-    let reply = Client::new(config, &args.remote)?.post(&path(&args.id), &body).await?;
+    let client = Client::new(config, &args.remote)?;
+    let reply = client.post(&path(&client, &args.id).await?, &body).await?;
     Ok(text(&reply["approval"], "call_ref"))
 }
 

@@ -2,17 +2,19 @@
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use kernel::CallRef;
+use serde_json::{Value, json};
 
 use super::client::{Client, Remote};
-use super::connect::{pair, query};
-use super::integrations::{list, provided, text};
-use super::print;
+use super::connect::{is_ready, pair, query};
+use super::integrations::{encode, list, text};
+use super::names::{self, Integration};
+use super::{print, typed};
 use crate::config::Config;
 
 #[derive(Debug, Args)]
 pub(super) struct CallArgs {
-    /// Key of the integration, such as `github` or `openapi/my-api`; or a whole ref, such as `workflow.variant.hello`
+    /// Key of the integration, such as `github` or, if it was imported, `my-api`; or a whole ref, such as `workflow.variant.hello`
     target: String,
     /// Key of the action, such as `CREATE_AN_ISSUE`; nothing after a ref
     action: Option<String>,
@@ -31,7 +33,7 @@ pub(super) struct CallArgs {
 /// What a tool is given.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// An argument; the value is read as JSON where it is JSON
+    /// An argument, in the type that the tool's schema names; where it names none, JSON is read as JSON
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = pair)]
     args: Vec<(String, String)>,
     /// All arguments as one JSON object
@@ -40,16 +42,17 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn read(self) -> anyhow::Result<Value> {
+    /// Whether a schema is needed to read them.
+    pub(super) fn need_a_schema(&self) -> bool {
+        !self.args.is_empty()
+    }
+
+    pub(super) fn read(self, schema: Option<&Value>) -> anyhow::Result<Value> {
         match self.object {
             Some(object) => serde_json::from_str(&object).context("--args is not JSON"),
-            None => Ok(Value::Object(self.args.into_iter().map(|(name, value)| (name, read(value))).collect::<Map<_, _>>())),
+            None => Ok(Value::Object(typed::fields("--arg", self.args, schema)?)),
         }
     }
-}
-
-pub(super) fn read(value: String) -> Value {
-    serde_json::from_str(&value).unwrap_or(Value::String(value))
 }
 
 /// Calls a tool; `false` when it said no or did not run.
@@ -62,22 +65,55 @@ pub(super) async fn call(config: Config, args: CallArgs) -> anyhow::Result<bool>
             key.clone()
         }
         Some(action) => {
+            let integration = names::integration(&client, &args.target).await?;
             let connection = match args.connection {
                 Some(slug) => slug,
-                None => usable_slug(&client, &args.target).await?,
+                None => usable_slug(&client, &integration).await?,
             };
-            let (provider, key) = provided(&args.target);
+            let Integration { provider, key } = integration;
             format!("tools.{provider}.{key}.{action}.{connection}")
         }
     };
-    let body = json!({"data": {"id": "cli", "type": "function", "function": {"name": name, "arguments": args.arguments.read()?}}});
+    let schema = if args.arguments.need_a_schema() { schema_of(&client, &name).await } else { None };
+    let arguments = args.arguments.read(schema.as_ref())?;
+    let body = json!({"data": {"id": "cli", "type": "function", "function": {"name": name, "arguments": arguments}}});
     let reply = client.doing(format!("calling {name}")).post("/tools/call", &body).await?;
     Ok(outcome(&reply, args.json))
 }
 
-async fn usable_slug(client: &Client, integration: &str) -> anyhow::Result<String> {
+/// The schema of what a ref takes. Where there is none to read, the call says what is wrong.
+async fn schema_of(client: &Client, name: &str) -> Option<Value> {
+    let revision = |references: Value| async move {
+        let reply = client.post("/workflows/revisions/retrieve", &references).await.ok()?;
+        reply.pointer("/workflow_revision/data/schemas/inputs").cloned()
+    };
+    match name.parse::<CallRef>().ok()? {
+        CallRef::Gateway { provider, integration, action, .. } => {
+            let path = Integration { provider, key: integration }.path("tools");
+            let reply = client.find(&format!("{path}/actions/{}", encode(&action))).await.ok()??;
+            reply.pointer("/action/schemas/inputs").cloned()
+        }
+        CallRef::Reserved { op } => op_schema(client, &op).await,
+        CallRef::Variant { slug, version: None } => revision(json!({"workflow_ref": {"slug": slug}})).await,
+        CallRef::Variant { slug, version: Some(version) } => {
+            revision(json!({"workflow_ref": {"slug": slug}, "workflow_revision_ref": {"version": version}})).await
+        }
+        CallRef::Environment { environment, slug } => {
+            revision(json!({"workflow_ref": {"slug": slug}, "environment_ref": {"slug": environment}})).await
+        }
+    }
+}
+
+/// The schema of a platform op.
+pub(super) async fn op_schema(client: &Client, op: &str) -> Option<Value> {
+    let reply = client.get("/tools/ops").await.ok()?;
+    let is_it = |found: &&Value| found["op"] == op || list(found, "aliases").iter().any(|alias| *alias == op);
+    list(&reply, "ops").iter().find(is_it)?.get("input_schema").cloned()
+}
+
+async fn usable_slug(client: &Client, integration: &Integration) -> anyhow::Result<String> {
     let found = query(client, Some(integration)).await?;
-    let usable = list(&found, "connections").iter().find(|connection| connection["flags"]["is_valid"] == true);
+    let usable = list(&found, "connections").iter().find(|connection| is_ready(connection));
     usable
         .map(|connection| text(connection, "slug"))
         .with_context(|| format!("{integration} is not connected; run `toolyard connect {integration}`"))

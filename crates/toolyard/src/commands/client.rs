@@ -19,6 +19,7 @@ const USUAL: Duration = Duration::from_secs(90);
 
 /// Where the server is and how to get in.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Where the server is")]
 pub(super) struct Remote {
     /// Address of the server [default: the listening address]
     #[arg(long, env = "TOOLYARD_URL", value_name = "URL")]
@@ -31,6 +32,7 @@ pub(super) struct Remote {
 /// The flags of a command that shows something.
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
+    /// Print the answer as JSON
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
@@ -49,8 +51,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(config: &Config, remote: &Remote) -> anyhow::Result<Self> {
-        let url = remote.url.clone().unwrap_or_else(|| format!("http://{}", config.listen));
-        let base: Url = format!("{}/", url.trim_end_matches('/')).parse().with_context(|| format!("`{url}` is not a web address"))?;
+        let base = base(remote.url.as_deref().unwrap_or(&config.listen.to_string()))?;
         let key = match &remote.key {
             Some(key) => key.clone(),
             None => kept_key(&config.data_dir, "owner.key")?,
@@ -140,6 +141,16 @@ impl Client {
     }
 }
 
+/// The address of a server; without a scheme it is `http`.
+fn base(url: &str) -> anyhow::Result<Url> {
+    let whole = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let base: Url = format!("{}/", whole.trim_end_matches('/')).parse().with_context(|| format!("`{url}` is not a web address"))?;
+    if !matches!(base.scheme(), "http" | "https") {
+        bail!("`{url}` is not a web address; it begins with http:// or https://");
+    }
+    Ok(base)
+}
+
 /// The words of a failure, where the body of an answer has some.
 pub(super) fn words(reply: &Value, status: StatusCode) -> String {
     detail(reply).unwrap_or_else(|| format!("the server answered {status}"))
@@ -188,4 +199,25 @@ fn detail(reply: &Value) -> Option<String> {
     let names: Vec<String> = conflict.filter_map(|(name, value)| Some(format!("{name} {}", value.as_str()?))).collect();
     let message = if names.is_empty() { message.to_owned() } else { format!("{message} ({})", names.join(", ")) };
     Some(detail["hint"].as_str().map_or_else(|| message.clone(), |hint| format!("{message}. {hint}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_may_be_named_without_a_scheme() {
+        for (written, meant) in [
+            ("localhost:8665", "http://localhost:8665/"),
+            ("127.0.0.1:8665", "http://127.0.0.1:8665/"),
+            ("[::1]:8665", "http://[::1]:8665/"),
+            ("toolyard.internal", "http://toolyard.internal/"),
+            ("https://example.com/yard/", "https://example.com/yard/"),
+        ] {
+            assert_eq!(base(written).unwrap().as_str(), meant);
+        }
+        for wrong in ["ftp://x", "", "http://"] {
+            assert!(base(wrong).unwrap_err().to_string().contains("is not a web address"), "{wrong}");
+        }
+    }
 }

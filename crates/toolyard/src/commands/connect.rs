@@ -8,8 +8,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::{Client, Remote, ShowArgs};
-use super::integrations::{encode, list, provided, provided_name, text};
+use super::consent::Consent;
+use super::integrations::{encode, list, text};
+use super::names::{self, Integration};
 use super::print::{self, Column, Table};
+use super::usage;
 use crate::config::Config;
 
 const WAIT: Duration = Duration::from_mins(10);
@@ -29,7 +32,7 @@ const OAUTH_APPS: Table = Table::new(&[Column::text("INTEGRATION"), Column::text
 
 #[derive(Debug, Args)]
 pub(super) struct ConnectArgs {
-    /// Key of the integration, such as `github` or, if it was imported, `openapi/my-api`
+    /// Key of the integration, such as `github` or, if it was imported, `my-api` or `openapi/my-api`
     integration: String,
     /// Name of the connection [default: INTEGRATION-main, or the next free one]
     #[arg(long)]
@@ -43,6 +46,7 @@ pub(super) struct ConnectArgs {
     /// Do not wait for the person
     #[arg(long)]
     no_wait: bool,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -64,19 +68,26 @@ enum ConnectionsCommand {
     List(ShowArgs),
     /// Renew a connection, or start over where a person is needed
     Refresh {
-        id: String,
+        /// Slug or id
+        connection: String,
         #[command(flatten)]
         remote: Remote,
     },
     /// Make a connection unusable
     Revoke {
-        id: String,
+        /// Slug or id
+        connection: String,
+        #[command(flatten)]
+        consent: Consent,
         #[command(flatten)]
         remote: Remote,
     },
     /// Delete a connection
     Delete {
-        id: String,
+        /// Slug or id
+        connection: String,
+        #[command(flatten)]
+        consent: Consent,
         #[command(flatten)]
         remote: Remote,
     },
@@ -102,6 +113,13 @@ impl Reach {
     }
 }
 
+impl Reach {
+    /// The operator's key opens no catalog, so that an app for all projects names its provider.
+    async fn integration(&self, client: &Client, name: &str) -> anyhow::Result<Integration> {
+        if self.everywhere { Ok(Integration::written(name)) } else { names::integration(client, name).await }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum OauthAppCommand {
     /// Keep the client id and secret that a provider gave you
@@ -119,6 +137,7 @@ pub(super) enum OauthAppCommand {
     },
     /// List OAuth apps
     List {
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -126,24 +145,29 @@ pub(super) enum OauthAppCommand {
     },
     /// Delete an OAuth app
     Delete {
-        id: String,
+        /// Its integration or its id
+        #[arg(value_name = "INTEGRATION|ID")]
+        app: String,
+        #[command(flatten)]
+        consent: Consent,
         #[command(flatten)]
         reach: Reach,
     },
 }
 
+pub(super) fn is_ready(row: &Value) -> bool {
+    row["flags"]["is_valid"] == true
+}
+
 /// Whether a connection can be used; a message says why it cannot any more.
 fn state(row: &Value) -> &'static str {
-    match (row["flags"]["is_valid"] == true, row["status"]["message"].is_string()) {
+    match (is_ready(row), row["status"]["message"].is_string()) {
         (true, false) => "ready",
         (true, true) => "failing",
+        (false, true) if row["status"]["message"] == "revoked" => "revoked",
         (false, true) => "failed",
         (false, false) => "waiting",
     }
-}
-
-fn integration_of(row: &Value) -> String {
-    provided_name(row["provider_key"].as_str(), &text(row, "integration_key"))
 }
 
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
@@ -153,34 +177,57 @@ pub(super) fn pair(text: &str) -> Result<(String, String), String> {
 
 pub(super) async fn connect(config: Config, args: ConnectArgs) -> anyhow::Result<()> {
     let client = Client::new(&config, &args.remote)?;
-    let (provider, key) = provided(&args.integration);
-    let slug = match args.slug {
-        Some(slug) => slug,
-        None => free_slug(&client, &args.integration).await?,
-    };
+    let integration = names::integration(&client, &args.integration).await?;
+    let found = query(&client, Some(&integration)).await?;
+    let there = list(&found, "connections");
     let fields: BTreeMap<String, String> = args.fields.into_iter().collect();
-    let mut data = json!({});
-    if let Some(scheme) = args.scheme {
-        data["auth_scheme"] = json!(scheme);
-    }
-    if !fields.is_empty() {
-        data["credentials"] = json!(fields);
-    }
-    let body = json!({"connection": {"slug": slug, "provider_key": provider, "integration_key": key, "data": data}});
-    let mut reply = client.post("/tools/connections", &body).await?;
+    let waiting = waiting(there, args.slug.as_deref());
+    let slug = match (args.slug, waiting) {
+        (Some(slug), _) => slug,
+        (None, Some(row)) => text(row, "slug"),
+        (None, None) => free_slug(there, &integration.key)?,
+    };
+    let mut reply = match waiting {
+        // An attempt that waits goes on under a new address; the older one is void.
+        Some(row) if fields.is_empty() && args.scheme.is_none() => {
+            eprintln!("picking up {slug}, which nobody has finished connecting");
+            client.post(&format!("/tools/connections/{}/refresh", encode(&text(row, "id"))), &json!({})).await?
+        }
+        started => {
+            if let Some(row) = started {
+                client.delete(&format!("/tools/connections/{}", encode(&text(row, "id")))).await?;
+            }
+            let mut data = json!({});
+            if let Some(scheme) = args.scheme {
+                data["auth_scheme"] = json!(scheme);
+            }
+            if !fields.is_empty() {
+                data["credentials"] = json!(fields);
+            }
+            let Integration { provider, key } = &integration;
+            let body = json!({"connection": {"slug": slug, "provider_key": provider, "integration_key": key, "data": data}});
+            client.post("/tools/connections", &body).await?
+        }
+    };
     let redirect = reply["connection"]["data"]["redirect_url"].as_str().map(str::to_owned);
     if let Some(url) = redirect.filter(|_| !args.json) {
-        print::out(&format!("Open this address to connect {}:\n\n  {url}\n\n", args.integration));
+        print::out(&format!("Open this address to connect {integration}:\n\n  {url}\n\n"));
         if !args.no_wait {
             reply = wait(&client, &text(&reply["connection"], "id")).await?;
         }
     }
     if args.json {
         print::json(&reply);
-    } else if reply["connection"]["flags"]["is_valid"] == true {
-        print::out(&format!("connected {} as {}{}\n", args.integration, slug, account(&reply["connection"])));
+    } else if is_ready(&reply["connection"]) {
+        print::out(&format!("connected {integration} as {slug}{}\n", account(&reply["connection"])));
     }
     Ok(())
+}
+
+/// The connection that somebody began and nobody finished: the named one, else the newest. One that had an account is not begun anew by the way.
+fn waiting<'a>(rows: &'a [Value], slug: Option<&str>) -> Option<&'a Value> {
+    let is_unfinished = |row: &&Value| matches!(state(row), "waiting" | "failed") && row["meta"]["account"].is_null();
+    rows.iter().filter(is_unfinished).find(|row| slug.is_none_or(|slug| row["slug"] == slug))
 }
 
 /// Waits for the person in the browser.
@@ -204,21 +251,31 @@ async fn settled(client: &Client, id: &str) -> anyhow::Result<Value> {
     bail!("nobody finished connecting within {} minutes", WAIT.as_secs() / 60)
 }
 
-async fn free_slug(client: &Client, integration: &str) -> anyhow::Result<String> {
-    let taken = query(client, Some(integration)).await?;
-    let (_, integration) = provided(integration);
-    let taken: Vec<String> = list(&taken, "connections").iter().map(|connection| text(connection, "slug")).collect();
-    let names = std::iter::once(format!("{integration}-main")).chain((2..).map(|number| format!("{integration}-main-{number}")));
-    names.into_iter().find(|name| !taken.contains(name)).context("no name is free")
+fn free_slug(there: &[Value], key: &str) -> anyhow::Result<String> {
+    let names = std::iter::once(format!("{key}-main")).chain((2..).map(|number| format!("{key}-main-{number}")));
+    names.into_iter().find(|name| !there.iter().any(|row| row["slug"] == name.as_str())).context("no name is free")
 }
 
-pub(super) async fn query(client: &Client, integration: Option<&str>) -> anyhow::Result<Value> {
-    let filter = |name| {
-        let (provider, key) = provided(name);
-        format!("?provider_key={}&integration_key={}", encode(provider), encode(key))
-    };
+pub(super) async fn query(client: &Client, integration: Option<&Integration>) -> anyhow::Result<Value> {
+    let filter = |of: &Integration| format!("?provider_key={}&integration_key={}", encode(&of.provider), encode(&of.key));
     let filter = integration.map(filter).unwrap_or_default();
     client.post(&format!("/tools/connections/query{filter}"), &json!({})).await
+}
+
+/// The connection that a slug or an id means.
+async fn named(client: &Client, written: &str) -> anyhow::Result<Value> {
+    let all = query(client, None).await?;
+    names::connection(list(&all, "connections"), written).cloned()
+}
+
+/// Its path, once nobody minds that what uses it stops.
+async fn given_up(client: &Client, written: &str, verb: &str, consent: Consent) -> anyhow::Result<(String, String)> {
+    let row = named(client, written).await?;
+    let slug = text(&row, "slug");
+    if !consent.yes {
+        consent.ask(&format!("{verb} the connection {slug}"), &usage::of_connection(client, &row).await?)?;
+    }
+    Ok((format!("/tools/connections/{}", encode(&text(&row, "id"))), slug))
 }
 
 fn account(connection: &Value) -> String {
@@ -238,25 +295,38 @@ pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow
                 .map(|found| {
                     let account = text(&found["meta"]["account"], "label");
                     let state = state(found).to_owned();
-                    vec![integration_of(found), text(found, "slug"), account, text(found, "id"), state, text(&found["status"], "message")]
+                    vec![
+                        Integration::of(found).to_string(),
+                        text(found, "slug"),
+                        account,
+                        text(found, "id"),
+                        state,
+                        text(&found["status"], "message"),
+                    ]
                 })
                 .collect();
             CONNECTIONS.show(&rows);
         }
-        ConnectionsCommand::Refresh { id, remote } => {
-            let reply = Client::new(&config, &remote)?.post(&format!("/tools/connections/{}/refresh", encode(&id)), &json!({})).await?;
+        ConnectionsCommand::Refresh { connection, remote } => {
+            let client = Client::new(&config, &remote)?;
+            let id = text(&named(&client, &connection).await?, "id");
+            let reply = client.post(&format!("/tools/connections/{}/refresh", encode(&id)), &json!({})).await?;
             match reply["connection"]["data"]["redirect_url"].as_str() {
                 Some(url) => print::out(&format!("Open this address to connect again:\n\n  {url}\n\n")),
                 None => print::out("the connection is fresh\n"),
             }
         }
-        ConnectionsCommand::Revoke { id, remote } => {
-            Client::new(&config, &remote)?.post(&format!("/tools/connections/{}/revoke", encode(&id)), &json!({})).await?;
-            print::out("revoked\n");
+        ConnectionsCommand::Revoke { connection, consent, remote } => {
+            let client = Client::new(&config, &remote)?;
+            let (path, slug) = given_up(&client, &connection, "revoke", consent).await?;
+            client.post(&format!("{path}/revoke"), &json!({})).await?;
+            print::out(&format!("revoked {slug}\n"));
         }
-        ConnectionsCommand::Delete { id, remote } => {
-            Client::new(&config, &remote)?.delete(&format!("/tools/connections/{}", encode(&id))).await?;
-            print::out("deleted\n");
+        ConnectionsCommand::Delete { connection, consent, remote } => {
+            let client = Client::new(&config, &remote)?;
+            let (path, slug) = given_up(&client, &connection, "delete", consent).await?;
+            client.delete(&path).await?;
+            print::out(&format!("deleted {slug}\n"));
         }
     }
     Ok(())
@@ -266,7 +336,7 @@ pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyho
     match command {
         OauthAppCommand::Set { integration, client_id, client_secret, scopes, reach } => {
             let (client, path) = reach.client(&config)?;
-            let (provider, key) = provided(&integration);
+            let Integration { provider, key } = reach.integration(&client, &integration).await?;
             let app = json!({"provider_key": provider, "integration_key": key, "client_id": client_id, "client_secret": client_secret, "scopes": scopes});
             let reply = client.post(path, &json!({"oauth_app": app})).await?;
             print::out(&format!("kept; register this redirect URL at the provider: {}\n", text(&reply["oauth_app"], "redirect_url")));
@@ -278,14 +348,25 @@ pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyho
                 print::json(&reply);
                 return Ok(());
             }
-            let rows: Vec<_> =
-                list(&reply, "oauth_apps").iter().map(|app| vec![integration_of(app), text(app, "client_id"), text(app, "id")]).collect();
+            let rows: Vec<_> = list(&reply, "oauth_apps")
+                .iter()
+                .map(|app| vec![Integration::of(app).to_string(), text(app, "client_id"), text(app, "id")])
+                .collect();
             OAUTH_APPS.show(&rows);
         }
-        OauthAppCommand::Delete { id, reach } => {
+        OauthAppCommand::Delete { app, consent, reach } => {
             let (client, path) = reach.client(&config)?;
-            client.delete(&format!("{path}/{}", encode(&id))).await?;
-            print::out("deleted\n");
+            let all = client.get(path).await?;
+            let names = |row: &Value| vec![Integration::of(row).to_string(), text(row, "integration_key"), text(row, "client_id")];
+            let found = names::OAUTH_APP.pick(list(&all, "oauth_apps"), &app, names)?;
+            let deed = format!("delete the OAuth app of {}", Integration::of(found));
+            if reach.everywhere {
+                consent.ask(&deed, &["every project's connections that were made with it, once their tokens expire".to_owned()])?;
+            } else if !consent.yes {
+                consent.ask(&deed, &usage::of_oauth_app(&client, found).await?)?;
+            }
+            client.delete(&format!("{path}/{}", encode(&text(found, "id")))).await?;
+            print::out(&format!("deleted the OAuth app of {}\n", Integration::of(found)));
         }
     }
     Ok(())

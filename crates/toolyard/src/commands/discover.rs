@@ -4,7 +4,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::client::{Client, ShowArgs};
-use super::integrations::{list, provided_name, text};
+use super::integrations::{list, text};
+use super::names::Integration;
 use super::print::{self, Column, Table};
 use crate::config::Config;
 
@@ -132,7 +133,7 @@ fn name(found: &Value) -> String {
 
 /// The command that brings somebody on.
 fn next(found: &Value, connection: &Value) -> String {
-    let integration = provided_name(connection["provider"].as_str(), &text(found, "integration"));
+    let integration = Integration::of(&json!({"provider_key": connection["provider"], "integration_key": found["integration"]}));
     match (connection.get("slug").and_then(Value::as_str), found.get("event_key").and_then(Value::as_str)) {
         (None, _) => format!("toolyard connect {integration}"),
         (Some(slug), Some(event)) => format!("toolyard trigger create {event} --connection {slug} --workflow …"),

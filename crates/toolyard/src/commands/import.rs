@@ -8,8 +8,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::{Client, Remote, ShowArgs};
+use super::consent::Consent;
 use super::integrations::{encode, list, text};
+use super::names::{self, Integration};
 use super::print::{self, Column, Table};
+use super::usage;
 use crate::config::Config;
 
 /// A large document takes its time to get there.
@@ -46,9 +49,11 @@ pub(super) enum ImportCommand {
     Remove {
         /// The import's id, or its integration's key
         import: String,
-        /// Delete its connections and OAuth apps too
+        /// Delete its connections and OAuth apps too; the same as --yes
         #[arg(long)]
         force: bool,
+        #[command(flatten)]
+        consent: Consent,
         #[command(flatten)]
         remote: Remote,
     },
@@ -114,6 +119,7 @@ pub(super) struct How {
     /// Disconnect accounts whose credentials would go to other hosts
     #[arg(long)]
     force: bool,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -145,14 +151,19 @@ pub(super) async fn run(config: Config, command: ImportCommand) -> anyhow::Resul
         ImportCommand::List(ShowArgs { json, remote }) => show_all(&Client::new(&config, &remote)?, json).await,
         ImportCommand::Refresh { import, how } => {
             let client = Client::new(&config, &how.remote)?;
-            let path = format!("/tools/imports/{}/refresh?{}", find(&client, &import).await?, how.query());
+            let path = format!("/tools/imports/{}/refresh?{}", text(&find(&client, &import).await?, "id"), how.query());
             show(&client.doing(format!("importing {import} again")).post_within(&path, &json!({}), PATIENCE).await?, how.json);
             Ok(())
         }
-        ImportCommand::Remove { import, force, remote } => {
+        ImportCommand::Remove { import, force, consent, remote } => {
             let client = Client::new(&config, &remote)?;
-            client.delete(&format!("/tools/imports/{}?force={force}", find(&client, &import).await?)).await?;
-            print::out("removed\n");
+            let found = find(&client, &import).await?;
+            let integration = Integration::of(&found);
+            if !force && !consent.yes {
+                consent.ask(&format!("remove {integration}"), &usage::of_integration(&client, &integration).await?)?;
+            }
+            client.delete(&format!("/tools/imports/{}?force=true", encode(&text(&found, "id")))).await?;
+            print::out(&format!("removed {integration}\n"));
             Ok(())
         }
     }
@@ -211,18 +222,11 @@ fn read(source: &str) -> anyhow::Result<String> {
     std::fs::read_to_string(source).with_context(|| format!("cannot read `{source}`"))
 }
 
-/// The id of an import that is named by its id or its key.
-async fn find(client: &Client, name: &str) -> anyhow::Result<String> {
+/// The import that a key or an id means.
+async fn find(client: &Client, written: &str) -> anyhow::Result<Value> {
     let reply = client.get("/tools/imports").await?;
-    let (provider, key) = name.split_once('/').map_or((None, name), |(provider, key)| (Some(provider), key));
-    let fits = |import: &&Value| {
-        import["id"] == name || (import["integration_key"] == key && provider.is_none_or(|provider| import["provider_key"] == provider))
-    };
-    match list(&reply, "imports").iter().filter(fits).collect::<Vec<_>>()[..] {
-        [one] => Ok(encode(&text(one, "id"))),
-        [] => bail!("there is no import `{name}`; `toolyard import list` shows those there are"),
-        _ => bail!("`{name}` is imported more than once; write `openapi/{name}`, or the id"),
-    }
+    let names = |row: &Value| vec![text(row, "integration_key"), Integration::of(row).to_string()];
+    names::IMPORT.pick(list(&reply, "imports"), written, names).cloned()
 }
 
 async fn show_all(client: &Client, json: bool) -> anyhow::Result<()> {
@@ -236,7 +240,7 @@ async fn show_all(client: &Client, json: bool) -> anyhow::Result<()> {
         .map(|import| {
             let source = &import["source"];
             let source = source["url"].as_str().or(source["settings"]["command"].as_str()).unwrap_or("a document").to_owned();
-            let key = format!("{}/{}", text(import, "provider_key"), text(import, "integration_key"));
+            let key = Integration::of(import).to_string();
             vec![key, text(import, "name"), import["actions_count"].to_string(), import["version"].to_string(), source, text(import, "id")]
         })
         .collect();
@@ -250,7 +254,7 @@ fn show(reply: &Value, json: bool) {
         return;
     }
     let import = &reply["import"];
-    let key = format!("{}/{}", text(import, "provider_key"), text(import, "integration_key"));
+    let key = Integration::of(import);
     let verb = match (&reply["dry_run"], &reply["is_new"]) {
         (Value::Bool(true), _) => "would import",
         (_, Value::Bool(true)) => "imported",

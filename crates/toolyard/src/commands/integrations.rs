@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use providers::native::manifest::{Manifest, check};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::client::{Client, Remote};
+use super::names::{self, Integration};
 use super::print::{self, Column, Table};
 use crate::config::Config;
 
@@ -29,9 +30,10 @@ pub(super) struct ListArgs {
     /// Words to look for
     #[arg(long)]
     search: Option<String>,
-    /// Whose integrations: `native`, or `openapi` for what was imported
-    #[arg(long, default_value = "native")]
-    provider: String,
+    /// Whose integrations: `native`, `openapi`, `mcp` or `composio` [default: what is built in and what was imported]
+    #[arg(long)]
+    provider: Option<String>,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -44,9 +46,10 @@ enum IntegrationsCommand {
     List(ListArgs),
     /// Show an integration, or one of its actions with its parameters
     Show {
-        /// Its key, such as `github` or `openapi/my-api`
+        /// Its key, such as `github` or, if it was imported, `my-api` or `openapi/my-api`
         integration: String,
         action: Option<String>,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -64,33 +67,31 @@ pub(super) async fn run(config: Config, args: IntegrationsArgs) -> anyhow::Resul
         IntegrationsCommand::List(ListArgs { search, provider, json, remote }) => {
             let client = Client::new(&config, &remote)?;
             let search = search.map(|text| format!("&search={}", encode(&text))).unwrap_or_default();
-            let path = format!("/tools/catalog/providers/{}/integrations", encode(&provider));
-            let reply = client.get(&format!("{path}?limit=1000&sort_by=alphabetically{search}")).await?;
+            let found = all(&client, provider.as_deref(), &search).await?;
             if json {
-                print::json(&reply);
+                print::json(&json!({"count": found.len(), "integrations": found}));
                 return Ok(true);
             }
-            let rows: Vec<_> = list(&reply, "integrations")
-                .iter()
-                .map(|found| {
-                    vec![
-                        text(found, "key"),
-                        text(found, "name"),
-                        found["actions_count"].to_string(),
-                        found["events_count"].to_string(),
-                        schemes(found),
-                    ]
-                })
-                .collect();
-            INTEGRATIONS.show(&rows);
+            let row = |found: &Value| {
+                vec![
+                    Integration::of(found).to_string(),
+                    text(found, "name"),
+                    found["actions_count"].to_string(),
+                    found["events_count"].to_string(),
+                    schemes(found),
+                ]
+            };
+            INTEGRATIONS.show(&found.iter().map(row).collect::<Vec<_>>());
         }
         IntegrationsCommand::Show { integration, action, json, remote } => {
             let client = Client::new(&config, &remote)?;
-            let (provider, key) = provided(&integration);
-            let path = format!("/tools/catalog/providers/{}/integrations/{}", encode(provider), encode(key));
-            match action {
-                Some(action) => show_action(&client.get(&format!("{path}/actions/{}", encode(&action))).await?, json),
-                None => show_integration(&client.get(&path).await?, &client.get(&format!("{path}/actions?limit=1000")).await?, json),
+            let integration = names::integration(&client, &integration).await?;
+            let path = integration.path("tools");
+            if let Some(action) = action {
+                show_action(&client.get(&format!("{path}/actions/{}", encode(&action))).await?, json);
+            } else {
+                let actions = client.get(&format!("{path}/actions?limit=1000")).await?;
+                show_integration(&integration, &client.get(&path).await?, &actions, json);
             }
         }
         IntegrationsCommand::Check { files } => return check_files(&files),
@@ -98,13 +99,27 @@ pub(super) async fn run(config: Config, args: IntegrationsArgs) -> anyhow::Resul
     Ok(true)
 }
 
-fn show_integration(reply: &Value, actions: &Value, json: bool) {
+/// The integrations of a provider, or those of the project; each says whose it is.
+async fn all(client: &Client, provider: Option<&str>, filter: &str) -> anyhow::Result<Vec<Value>> {
+    let providers: Vec<&str> = provider.map_or_else(|| names::providers().collect(), |provider| vec![provider]);
+    let mut all = Vec::new();
+    for provider in providers {
+        for mut found in names::integrations(client, provider, filter).await? {
+            found["integration_key"] = found["key"].clone();
+            found["provider_key"] = provider.into();
+            all.push(found);
+        }
+    }
+    Ok(all)
+}
+
+fn show_integration(integration: &Integration, reply: &Value, actions: &Value, json: bool) {
     if json {
         print::json(reply);
         return;
     }
     let found = &reply["integration"];
-    print::out(&format!("{} ({})\n{}\n", text(found, "name"), text(found, "key"), text(found, "description")));
+    print::out(&format!("{} ({integration})\n{}\n", text(found, "name"), text(found, "description")));
     for scheme in list(found, "auth") {
         let fields: Vec<String> = list(scheme, "fields").iter().map(|field| text(field, "name")).collect();
         print::out(&format!("  connect with {} {}\n", text(scheme, "scheme"), fields.join(", ")));
@@ -158,19 +173,6 @@ fn check_files(files: &[PathBuf]) -> anyhow::Result<bool> {
         }
     }
     Ok(clean)
-}
-
-/// `github` is native; `openapi/github` names its provider.
-pub(super) fn provided(name: &str) -> (&str, &str) {
-    name.split_once('/').unwrap_or(("native", name))
-}
-
-/// The other way round: how commands take an integration.
-pub(super) fn provided_name(provider: Option<&str>, key: &str) -> String {
-    match provider {
-        None | Some("native") => key.to_owned(),
-        Some(provider) => format!("{provider}/{key}"),
-    }
 }
 
 pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {

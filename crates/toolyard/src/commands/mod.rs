@@ -8,14 +8,18 @@ mod call;
 mod client;
 mod composio;
 mod connect;
+mod consent;
 mod discover;
 mod import;
 mod integrations;
 mod mcp;
+mod names;
 mod ops;
 mod print;
 mod serve;
 mod trigger;
+mod typed;
+mod usage;
 mod workflow;
 
 use std::path::PathBuf;
@@ -27,16 +31,18 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::config::{self, Config, Settings};
 use crate::yard;
 
+const SETTINGS_ELSEWHERE: &str = "The server's settings are listed by `toolyard serve --help`; every command takes them, as flags, in the environment or in toolyard.toml.";
+
 /// Tools, connections and triggers for agents, in one binary.
 ///
 /// Without a command it starts the server.
 #[derive(Debug, Parser)]
-#[command(name = "toolyard", version, max_term_width = 100)]
+#[command(name = "toolyard", version, max_term_width = 100, after_help = SETTINGS_ELSEWHERE)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     /// Settings file [default: toolyard.toml, if it is there]
-    #[arg(long, env = "TOOLYARD_CONFIG", global = true, value_name = "FILE", help_heading = "Settings")]
+    #[arg(long, env = "TOOLYARD_CONFIG", global = true, value_name = "FILE", help_heading = "Server settings")]
     config: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
@@ -105,9 +111,24 @@ enum Command {
     Bench(bench::BenchCommand),
 }
 
+/// Commands that open the database themselves, and the settings that lead them there.
+const LOCAL: [&str; 4] = ["migrate", "project", "key", "composio"];
+const PLACES: [&str; 3] = ["config", "data_dir", "database_url"];
+
+/// The command line. Every command takes every setting, but only `serve` shows them all, so that a command's own options can be found.
+fn command() -> clap::Command {
+    let command = Cli::command();
+    let settings: Vec<clap::Arg> =
+        command.get_arguments().filter(|arg| arg.is_global_set()).cloned().map(|arg| arg.hide_short_help(false)).collect();
+    let places: Vec<clap::Arg> = settings.iter().filter(|arg| PLACES.contains(&arg.get_id().as_str())).cloned().collect();
+    let command = command.mut_args(|arg| if arg.is_global_set() { arg.hide(true) } else { arg });
+    let command = LOCAL.iter().fold(command, |command, name| command.mut_subcommand(*name, |local| local.args(places.clone())));
+    command.mut_subcommand("serve", |serve| serve.args(settings))
+}
+
 /// Runs the command line and says in one line what went wrong.
 pub fn run() -> ExitCode {
-    let matches = Cli::command().get_matches();
+    let matches = command().get_matches();
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
@@ -163,7 +184,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
 
 fn completions(shell: clap_complete::Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "toolyard", &mut script);
+    clap_complete::generate(shell, &mut command(), "toolyard", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::call::{Arguments, outcome};
+use super::call::{Arguments, op_schema, outcome};
 use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
 use super::print::{self, Column, Table};
@@ -89,7 +89,8 @@ async fn call(config: &Config, args: CallArgs) -> anyhow::Result<bool> {
         (None, Some(slug)) => run_of(&client, &slug).await?,
         (None, None) => json!({}),
     };
-    let body = json!({"arguments": args.arguments.read()?, "context": context});
+    let schema = if args.arguments.need_a_schema() { op_schema(&client, &args.op).await } else { None };
+    let body = json!({"arguments": args.arguments.read(schema.as_ref())?, "context": context});
     let reply = client.doing(format!("calling {}", args.op)).post(&format!("/tools/ops/{}", encode(&args.op)), &body).await?;
     Ok(outcome(&reply, args.json))
 }

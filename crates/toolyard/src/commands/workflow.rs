@@ -1,5 +1,6 @@
 //! `toolyard workflow`: make, change, deploy and run workflows.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -8,17 +9,26 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::{Client, Remote};
+use super::consent::Consent;
 use super::integrations::{list, text};
+use super::names::{self, reference};
 use super::print::{self, Column, Table};
+use super::usage;
 use crate::config::Config;
 
 const PAGE: usize = 500;
 
 const WORKFLOWS: Table = Table::new(&[Column::text("SLUG"), Column::text("NAME"), Column::id("ID"), Column::state("STATE")])
     .when_empty("there are no workflows; `toolyard workflow create SLUG --file DATA.json` makes one");
-const RUNS: Table =
-    Table::new(&[Column::time("STARTED"), Column::state("CODE"), Column::number("TOOK"), Column::id("ID"), Column::text("MESSAGE")])
-        .when_empty("no runs; `toolyard workflow run SLUG` makes one");
+const RUNS: Table = Table::new(&[
+    Column::time("STARTED"),
+    Column::state("CODE"),
+    Column::number("TOOK"),
+    Column::id("ID"),
+    Column::text("WORKFLOW"),
+    Column::text("MESSAGE"),
+])
+.when_empty("no runs; `toolyard workflow run SLUG` makes one");
 
 /// Without a command it lists.
 #[derive(Debug, Args)]
@@ -37,6 +47,7 @@ struct ListArgs {
     /// Archived ones too
     #[arg(long)]
     archived: bool,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -63,6 +74,7 @@ enum WorkflowCommand {
         slug: String,
         #[command(flatten)]
         which: Which,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -76,6 +88,7 @@ enum WorkflowCommand {
         /// Its data as JSON; `-` reads standard input
         #[arg(long)]
         file: Option<PathBuf>,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -89,6 +102,7 @@ enum WorkflowCommand {
         file: PathBuf,
         #[arg(long)]
         message: Option<String>,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -105,6 +119,7 @@ enum WorkflowCommand {
         version: Option<String>,
         #[arg(long)]
         message: Option<String>,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -132,6 +147,8 @@ enum WorkflowCommand {
         /// Bring it back
         #[arg(long)]
         undo: bool,
+        #[command(flatten)]
+        consent: Consent,
         #[command(flatten)]
         remote: Remote,
     },
@@ -180,7 +197,7 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
         WorkflowCommand::Commit { slug, file, message, json, remote } => {
             let data = read(&file)?;
             let client = Client::new(&config, &remote)?;
-            let found = client.post("/workflows/revisions/retrieve", &json!({"workflow_ref": {"slug": slug}})).await?;
+            let found = client.post("/workflows/revisions/retrieve", &json!({"workflow_ref": reference(&slug)})).await?;
             let variant = &found["workflow_revision"]["workflow_variant_id"];
             let body = json!({"workflow_revision": {"workflow_variant_id": variant, "data": data, "message": message}});
             let reply = client.post("/workflows/revisions/commit", &body).await?;
@@ -190,7 +207,7 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             Ok(())
         }
         WorkflowCommand::Deploy { slug, to, version, message, json, remote } => {
-            let mut body = json!({"workflow_ref": {"slug": slug}, "environment_ref": {"slug": to}, "message": message});
+            let mut body = json!({"workflow_ref": reference(&slug), "environment_ref": reference(&to), "message": message});
             if let Some(version) = version {
                 body["workflow_revision_ref"] = json!({"version": version});
             }
@@ -210,10 +227,15 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             show_run(&Client::new(&config, &remote)?, &id, json).await
         }
         WorkflowCommand::Runs(args) => runs(&Client::new(&config, &args.remote)?, &args).await,
-        WorkflowCommand::Archive { slug, undo, remote } => {
+        WorkflowCommand::Archive { slug, undo, consent, remote } => {
             let client = Client::new(&config, &remote)?;
             let verb = if undo { "unarchive" } else { "archive" };
-            client.post(&format!("/workflows/{}/{verb}", id_of(&client, &slug).await?), &json!({})).await?;
+            let row = named(&client, &slug).await?;
+            let slug = text(&row, "slug");
+            if !undo && !consent.yes {
+                consent.ask(&format!("archive the workflow {slug}"), &usage::of_workflow(&client, &row).await)?;
+            }
+            client.post(&format!("/workflows/{}/{verb}", text(&row, "id")), &json!({})).await?;
             print::out(&format!("{verb}d {slug}\n"));
             Ok(())
         }
@@ -223,30 +245,45 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
 impl Which {
     /// References to it, with names that end as the route wants them.
     fn references(&self, slug: &str, end: &str) -> Value {
-        let mut references = json!({format!("workflow{end}"): {"slug": slug}});
+        let mut references = json!({format!("workflow{end}"): reference(slug)});
         if let Some(version) = &self.version {
             references[format!("workflow_revision{end}")] = json!({"version": version});
         }
         if let Some(environment) = &self.environment {
-            references[format!("environment{end}")] = json!({"slug": environment});
+            references[format!("environment{end}")] = reference(environment);
         }
         references
     }
 }
 
-async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
+/// All workflows; with `part`, those that have it in their slug or name.
+async fn all(client: &Client, part: Option<&str>, archived: bool) -> anyhow::Result<Vec<Value>> {
     let mut found: Vec<Value> = Vec::new();
     let mut next = Value::Null;
     loop {
-        let body =
-            json!({"workflow": {"name": args.search}, "include_archived": args.archived, "windowing": {"limit": PAGE, "next": next}});
+        let body = json!({"workflow": {"name": part}, "include_archived": archived, "windowing": {"limit": PAGE, "next": next}});
         let reply = client.post("/workflows/query", &body).await?;
         found.extend_from_slice(list(&reply, "workflows"));
         next = reply["windowing"]["next"].clone();
         if next.is_null() {
-            break;
+            return Ok(found);
         }
     }
+}
+
+/// The slug of every workflow by its id, archived ones too.
+pub(super) async fn slugs(client: &Client) -> anyhow::Result<HashMap<String, String>> {
+    Ok(all(client, None, true).await?.iter().map(|row| (text(row, "id"), text(row, "slug"))).collect())
+}
+
+/// The workflow that a slug, a name or an id means.
+async fn named(client: &Client, written: &str) -> anyhow::Result<Value> {
+    let all = all(client, None, true).await?;
+    names::WORKFLOW.pick(&all, written, |row| vec![text(row, "slug"), text(row, "name")]).cloned()
+}
+
+async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
+    let found = all(client, args.search.as_deref(), args.archived).await?;
     if args.json {
         print::json(&json!({"count": found.len(), "workflows": found}));
         return Ok(());
@@ -282,7 +319,7 @@ async fn show(client: &Client, slug: &str, which: &Which, json: bool) -> anyhow:
 
 async fn runs(client: &Client, args: &RunsArgs) -> anyhow::Result<()> {
     let filter = match &args.slug {
-        Some(slug) => format!("&workflow_id={}", id_of(client, slug).await?),
+        Some(slug) => format!("&workflow_id={}", text(&named(client, slug).await?, "id")),
         None => String::new(),
     };
     let reply = client.get(&format!("/workflows/runs?limit={}{filter}", args.limit)).await?;
@@ -290,18 +327,25 @@ async fn runs(client: &Client, args: &RunsArgs) -> anyhow::Result<()> {
         print::json(&reply);
         return Ok(());
     }
+    let slugs = slugs(client).await?;
     let rows: Vec<_> = list(&reply, "runs")
         .iter()
         .map(|row| {
             let status = &row["status"];
-            vec![text(row, "created_at"), status["code"].to_string(), took(row), text(row, "id"), text(status, "message")]
+            let workflow = slugs.get(&text(row, "workflow_id")).cloned().unwrap_or_default();
+            vec![text(row, "created_at"), status["code"].to_string(), took(row), text(row, "id"), workflow, text(status, "message")]
         })
         .collect();
     RUNS.show(&rows);
     Ok(())
 }
 
-async fn show_run(client: &Client, id: &str, json: bool) -> anyhow::Result<()> {
+async fn show_run(client: &Client, written: &str, json: bool) -> anyhow::Result<()> {
+    let id = if names::is_whole(written) {
+        written.to_owned()
+    } else {
+        names::RUN.id(list(&client.get("/workflows/runs?limit=500").await?, "runs"), written)?
+    };
     let reply = client.get(&format!("/workflows/runs/{id}")).await?;
     let run = &reply["run"];
     if json {
@@ -309,7 +353,7 @@ async fn show_run(client: &Client, id: &str, json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let status = &run["status"];
-    print::out(&format!("{} {}, {}, {}\n", status["code"], text(status, "message"), took(run), text(run, "created_at")));
+    print::out(&format!("{} {}, {}, {}\n", status["code"], text(status, "message"), took(run), print::time(&text(run, "created_at"))));
     show_value("inputs", &run["inputs"]);
     for step in list(run, "steps") {
         print::out(&format!("\n{}: {}, {}, {}\n", text(step, "name"), text(step, "state"), took(step), text(step, "call")));
@@ -330,13 +374,6 @@ fn show_value(name: &str, value: &Value) {
 
 fn took(row: &Value) -> String {
     format!("{:.0} ms", row["duration_ms"].as_f64().unwrap_or(0.0))
-}
-
-async fn id_of(client: &Client, slug: &str) -> anyhow::Result<String> {
-    let body = json!({"workflow": {"slug": slug}, "include_archived": true});
-    let reply = client.post("/workflows/query", &body).await?;
-    let found = list(&reply, "workflows").first();
-    found.map(|row| text(row, "id")).with_context(|| format!("there is no workflow `{slug}`; `toolyard workflow` lists them"))
 }
 
 fn read(path: &Path) -> anyhow::Result<Value> {

@@ -1,5 +1,7 @@
 //! `/admin`: accounts, projects, keys.
 
+use std::time::Duration;
+
 use http::Method;
 use kernel::{Permission, Role};
 use serde_json::json;
@@ -37,6 +39,31 @@ on_both! {
         test.admin(Method::DELETE, "/admin/simple/accounts/", Some(delete("delete"))).await.expect(204);
         test.post_as(key, "/tools/connections/query", json!({})).await.expect(401);
         test.admin(Method::DELETE, "/admin/simple/accounts/", Some(delete("delete"))).await.expect(404);
+    }
+
+    async fn a_key_says_when_it_was_last_used(test: &Test) {
+        let key = test.key("default", Role::Viewer, None).await;
+        let last = async || {
+            let keys = test.admin(Method::GET, "/admin/keys", None).await.expect(200);
+            let found = keys["keys"].as_array().unwrap().iter().find(|found| key.starts_with(found["hint"].as_str().unwrap())).unwrap();
+            found["last_used_at"].as_str().map(str::to_owned)
+        };
+        test.key("default", Role::Editor, None).await;
+        let other = test.yard.accounts.list_keys(None).await.unwrap().into_iter().find(|key| key.role == Role::Editor).unwrap().id;
+        let used = async || {
+            // Revoking any key makes the server forget those that it remembers for a second.
+            test.yard.accounts.revoke_key(other).await.unwrap();
+            test.get_as(&key, "/tools/permissions").await.expect(200);
+        };
+        assert_eq!(last().await, None);
+        used().await;
+        let first = last().await.unwrap();
+        test.clock.advance(Duration::from_secs(59));
+        used().await;
+        assert_eq!(last().await, Some(first.clone()), "noted once a minute at most");
+        test.clock.advance(Duration::from_secs(1));
+        used().await;
+        assert!(last().await.unwrap() > first);
     }
 
     async fn bad_accounts_make_nothing(test: &Test) {

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 
 use crate::support::{Fake, Oidc, call_body, fake_connection, manifests, postgres_schema};
 
-fn program(dir: &Path) -> Command {
+pub fn program(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(dir);
     command
@@ -28,7 +28,7 @@ fn program(dir: &Path) -> Command {
 }
 
 /// Runs a command to its end: exit code, stdout, stderr.
-async fn run(mut command: Command) -> (i32, String, String) {
+pub async fn run(mut command: Command) -> (i32, String, String) {
     let output = command.output().await.unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
@@ -209,7 +209,7 @@ async fn the_commands_do_what_the_routes_do() {
     assert_eq!(listed[0]["project_id"], blue["id"]);
     let id = listed[0]["id"].as_str().unwrap();
     assert_eq!(yard(&["integrations", "list", "--key", key.trim()], &url).await.0, 0);
-    assert_eq!(yard(&["key", "revoke", id], "").await.0, 0);
+    assert_eq!(yard(&["key", "revoke", id, "--yes"], "").await.0, 0);
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let (code, _, err) = yard(&["integrations", "list", "--key", key.trim()], &url).await;
     assert!(code == 1 && err.contains("unknown or revoked"), "{err}");
@@ -274,7 +274,7 @@ async fn workflows_are_kept_and_run_from_the_shell() {
     let codes: Vec<&str> = out.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
     assert_eq!(codes, ["200", "200", "400"]);
     assert!(yard(&[]).await.1.starts_with("say\tSay\t"));
-    assert_eq!(yard(&["archive", "say"]).await.1, "archived say\n");
+    assert_eq!(yard(&["archive", "say", "--yes"]).await.1, "archived say\n");
     assert_eq!((yard(&[]).await.1, yard(&["run", "say"]).await.0), (String::new(), 1));
     assert_eq!(yard(&["archive", "say", "--undo"]).await.1, "unarchived say\n");
     assert!(yard(&["archive", "nobody"]).await.2.contains("there is no workflow `nobody`"));
@@ -306,7 +306,7 @@ async fn apis_are_imported_from_the_shell() {
     let (code, out, err) = yard(&["call", "openapi/pets", "list_pets"]).await;
     assert!(code == 0 && out.contains("sk-123456789"), "{out}{err}");
     assert!(yard(&["integrations", "show", "openapi/pets"]).await.1.contains("list_pets"));
-    assert!(yard(&["integrations", "--provider", "openapi"]).await.1.starts_with("pets\tPet Store\t1\t"));
+    assert!(yard(&["integrations", "--provider", "openapi"]).await.1.starts_with("openapi/pets\tPet Store\t1\t"));
 
     let url = fake.put_file("pets.yaml", &(document.clone() + "    post: {operationId: createPet}\n"));
     let (_, out, err) = yard(&["import", "openapi", &url, "--as", "pets", "--auth", "header:X-Key"]).await;
@@ -315,8 +315,8 @@ async fn apis_are_imported_from_the_shell() {
     assert!(yard(&["import", "refresh", "pets"]).await.1.ends_with("1 removed\n  - create_pet\n"));
     let (_, out, _) = yard(&["import", "list"]).await;
     assert!(out.starts_with(&format!("openapi/pets\tPet Store\t1\t3\t{url}\t")), "{out}");
-    assert!(yard(&["import", "remove", "pets"]).await.2.contains("connection `pets-main`"));
-    assert_eq!(yard(&["import", "remove", "pets", "--force"]).await.1, "removed\n");
+    assert!(yard(&["import", "remove", "pets"]).await.2.contains("connection pets-main"));
+    assert_eq!(yard(&["import", "remove", "pets", "--force"]).await.1, "removed openapi/pets\n");
     assert!(yard(&["import", "remove", "pets"]).await.2.contains("there is no import `pets`"));
     assert!(yard(&["import", "openapi", "nowhere.yaml"]).await.2.contains("cannot read `nowhere.yaml`"));
     assert!(yard(&["import", "openapi", &file, "--auth", "magic"]).await.2.contains("header:NAME"));
@@ -428,7 +428,7 @@ async fn agents_get_their_tools_from_the_shell() {
     let changes: Vec<&str> = out.lines().map(|line| line.split('\t').nth(2).unwrap()).collect();
     assert_eq!(changes, ["reassigned", "unassigned", "adjusted", "assigned", "created"]);
     assert!(yard(&["show", "nobody"]).await.2.contains("there is no agent `nobody`"));
-    assert!(yard(&["delete", "1"]).await.1.contains("is deleted"));
+    assert!(yard(&["delete", "1", "--yes"]).await.1.contains("is deleted"));
 }
 
 #[tokio::test]
@@ -462,7 +462,7 @@ async fn triggers_are_made_and_watched_from_the_shell() {
     assert!(code == 1 && err.contains("already exists. (subscription_id "), "{err}");
     for (args, words) in [
         (&["create", "THING_CHANGED", "--workflow", "say"][..], "needs --connection"),
-        (&["create", "THING_CHANGED", "--workflow", "say", "--connection", "gone"], "there are: fake-main"),
+        (&["create", "THING_CHANGED", "--workflow", "say", "--connection", "gone"], "there is no connection `gone`"),
         (&["create", "WEBHOOK_RECEIVED", "--workflow", "gone"], "The target cannot be used"),
         (&["create", "WEBHOOK_RECEIVED", "--workflow", "say", "--inputs", "{a}"], "--inputs is not JSON"),
         (&["schedule", "@daily", "--workflow", "say"], "write the five fields out"),

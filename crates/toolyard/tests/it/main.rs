@@ -33,6 +33,7 @@ mod ops;
 mod providers;
 mod reserved;
 mod resolve;
+mod shell;
 mod suggested;
 mod triggers;
 mod upstream_keys;

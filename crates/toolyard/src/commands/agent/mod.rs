@@ -2,12 +2,13 @@
 
 mod show;
 
-use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::client::{Client, Remote};
+use super::consent::Consent;
 use super::integrations::{encode, list, text};
+use super::names;
 use super::print;
 use crate::config::Config;
 
@@ -30,6 +31,7 @@ struct ListArgs {
     /// active, inactive or training
     #[arg(long)]
     status: Option<String>,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -41,6 +43,7 @@ struct ListArgs {
 struct One {
     /// Name, number or UUID
     agent: String,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -61,6 +64,7 @@ struct CreateArgs {
     /// Where its apps come from
     #[arg(long, default_value = "explicit")]
     mode: ToolMode,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -147,7 +151,12 @@ enum AgentCommand {
     /// Show who changed what, newest first
     History(One),
     /// Delete an agent
-    Delete(One),
+    Delete {
+        #[command(flatten)]
+        one: One,
+        #[command(flatten)]
+        consent: Consent,
+    },
 }
 
 pub(super) async fn run(config: Config, args: AgentArgs) -> anyhow::Result<()> {
@@ -171,8 +180,13 @@ pub(super) async fn run(config: Config, args: AgentArgs) -> anyhow::Result<()> {
             show::history(&client.get(&format!("{path}/history?limit=500")).await?, one.json);
             Ok(())
         }
-        AgentCommand::Delete(one) => {
+        AgentCommand::Delete { one, consent } => {
             let (client, path) = find(&config, &one).await?;
+            let agent = client.get(&path).await?;
+            let apps = app_names(&agent);
+            let stops = format!("whoever uses its apps ({apps}) through {path} or /mcp{path}");
+            let stops: Vec<String> = (!apps.is_empty()).then_some(stops).into_iter().collect();
+            consent.ask(&format!("delete the agent {}", text(&agent, "name")), &stops)?;
             let reply = client.delete(&path).await?;
             print::out(&format!("{}\n", text(&reply, "message")));
             Ok(())
@@ -227,16 +241,21 @@ async fn toolset(config: &Config, args: ToolsetArgs) -> anyhow::Result<()> {
 /// A client, and the path of the agent that is meant.
 async fn find(config: &Config, one: &One) -> anyhow::Result<(Client, String)> {
     let client = Client::new(config, &one.remote)?;
-    let name = &one.agent;
-    let is_id = name.parse::<i64>().is_ok() || name.parse::<uuid::Uuid>().is_ok();
-    let id = if is_id {
-        name.clone()
-    } else {
-        let found = client.get(&format!("{AGENTS}&search={}", encode(name))).await?;
-        let agent = found.as_array().into_iter().flatten().find(|agent| agent["name"] == name.as_str());
-        agent.with_context(|| format!("there is no agent `{name}`; `toolyard agent` lists them"))?["id"].to_string()
-    };
+    let id = id_of(&client, &one.agent).await?;
     Ok((client, format!("/agents/{}", encode(&id))))
+}
+
+/// The number or UUID of an agent that is named by one of them or by its name.
+pub(super) async fn id_of(client: &Client, written: &str) -> anyhow::Result<String> {
+    if written.parse::<i64>().is_ok() || names::is_whole(written) {
+        return Ok(written.to_owned());
+    }
+    Ok(names::AGENT.pick(&all(client).await?, written, |agent| vec![text(agent, "name")])?["id"].to_string())
+}
+
+/// All agents with their apps.
+pub(super) async fn all(client: &Client) -> anyhow::Result<Vec<Value>> {
+    Ok(client.get(AGENTS).await?.as_array().cloned().unwrap_or_default())
 }
 
 /// The apps of an agent in one cell.

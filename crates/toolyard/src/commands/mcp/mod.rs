@@ -17,7 +17,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::client::{Client, Remote, words};
-use super::print;
+use super::integrations::encode;
+use super::{agent, print};
 use crate::config::Config;
 
 /// How long to wait before changes are listened for again.
@@ -28,9 +29,9 @@ const LONGEST_BODY: usize = 32 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct McpArgs {
-    /// The tools of this agent, by its id [default: those of the project]
-    #[arg(long, value_name = "ID")]
-    agent: Option<u64>,
+    /// The tools of this agent, by its number or name [default: those of the project]
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
     /// `search` shows three tools in place of all: find, call, connect
     #[arg(long, value_enum, default_value = "all")]
     mode: Mode,
@@ -46,12 +47,16 @@ enum Mode {
 
 /// Passes messages on until there are no more.
 pub(super) async fn run(config: Config, args: McpArgs) -> anyhow::Result<()> {
-    let tools = args.agent.map_or_else(|| "mcp".to_owned(), |agent| format!("mcp/agents/{agent}"));
+    let client = Client::new(&config, &args.remote)?;
+    let tools = match &args.agent {
+        Some(agent) => format!("mcp/agents/{}", encode(&agent::id_of(&client, agent).await?)),
+        None => "mcp".to_owned(),
+    };
     let path = match args.mode {
         Mode::All => tools,
         Mode::Search => format!("{tools}?mode=search"),
     };
-    let pipe = Pipe { client: Arc::new(Client::new(&config, &args.remote)?), path, session: Arc::default(), running: Arc::default() };
+    let pipe = Pipe { client: Arc::new(client), path, session: Arc::default(), running: Arc::default() };
     pipe.run(lines()).await;
     Ok(())
 }

@@ -10,12 +10,15 @@ use serde_json::{Map, Value, json};
 
 use super::super::client::{Client, Remote};
 use super::super::integrations::{encode, list, text};
+use super::super::names;
 use super::super::print::{self, Column, Table};
-use super::{Kind, named};
+use super::{Kind, called, named, rows as trigger_rows, target};
 use crate::config::Config;
 
 const LOOK: Duration = Duration::from_secs(1);
 const PAGE: u32 = 200;
+/// How many deliveries are looked through for the end of an id.
+const NEWEST: u32 = 1000;
 /// How many rows that have not ended are asked for one by one at each look.
 const OPEN: usize = 50;
 /// How many ended rows are remembered.
@@ -27,6 +30,8 @@ const DELIVERIES: Table = Table::new(&[
     Column::number("TRIES"),
     Column::id("ID"),
     Column::text("EVENT"),
+    Column::text("TRIGGER").wide(12),
+    Column::text("WORKFLOW").wide(12),
     Column::text("MESSAGE"),
 ])
 .when_empty("no deliveries; `toolyard trigger` lists what could make some, `toolyard trigger create` and `schedule` make it");
@@ -70,8 +75,9 @@ struct Filter {
 
 #[derive(Debug, Args)]
 pub(super) struct RetryArgs {
-    /// Id of the delivery
+    /// Id of the delivery, or the end of it as the list shows it
     id: String,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -85,6 +91,7 @@ pub(super) struct ReplayArgs {
     /// Only those made up to this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -116,8 +123,8 @@ impl DeliveriesArgs {
         is(&self.filter.status, &row["status"]["code"]) && is(&self.state, &row["state"])
     }
 
-    fn line(&self, row: &Value) -> String {
-        if self.json { format!("{row}\n") } else { DELIVERIES.row(&cells(row)) }
+    fn line(&self, row: &Value, called: &Called) -> String {
+        if self.json { format!("{row}\n") } else { DELIVERIES.row(&cells(row, called)) }
     }
 }
 
@@ -140,7 +147,8 @@ pub(super) async fn list_or_follow(config: &Config, args: &DeliveriesArgs) -> an
     if args.json {
         print::json(&reply);
     } else {
-        DELIVERIES.show(&rows.iter().map(cells).collect::<Vec<_>>());
+        let called = names_of_triggers(&client).await?;
+        DELIVERIES.show(&rows.iter().map(|row| cells(row, &called)).collect::<Vec<_>>());
     }
     Ok(())
 }
@@ -159,7 +167,31 @@ impl Query<'_> {
     }
 }
 
-fn cells(row: &Value) -> Vec<String> {
+/// The names of triggers by their ids.
+type Called = HashMap<String, String>;
+
+async fn names_of_triggers(client: &Client) -> anyhow::Result<Called> {
+    let mut names = Called::new();
+    for kind in Kind::ALL {
+        names.extend(trigger_rows(client, kind, None).await?.iter().map(|row| (text(row, "id"), called(row))));
+    }
+    Ok(names)
+}
+
+/// The trigger of a delivery; one that is gone has only its id.
+fn trigger_of(row: &Value, called: &Called) -> String {
+    let id = row["subscription_id"].as_str().or(row["schedule_id"].as_str()).unwrap_or_default();
+    called.get(id).map_or(id, String::as_str).to_owned()
+}
+
+/// The workflow that a delivery runs, by its slug where it is known.
+fn workflow_of(row: &Value) -> String {
+    let references = &row["data"]["references"];
+    let slug = ["workflow", "application", "evaluator"].iter().find_map(|family| references[*family]["slug"].as_str());
+    slug.map_or_else(|| target(row), str::to_owned)
+}
+
+fn cells(row: &Value, called: &Called) -> Vec<String> {
     let status = &row["status"];
     vec![
         text(row, "updated_at"),
@@ -168,6 +200,8 @@ fn cells(row: &Value) -> Vec<String> {
         row["attempts_count"].to_string(),
         text(row, "id"),
         text(&row["data"], "event_key"),
+        trigger_of(row, called),
+        workflow_of(row),
         text(status, "message"),
     ]
 }
@@ -191,11 +225,16 @@ async fn follow(query: &Query<'_>, args: &DeliveriesArgs, begin: &[Value]) -> an
     let (fresh, old) = begin.split_at(begin.len().min(args.limit as usize));
     known.extend(old.iter().map(|row| (text(row, "id"), seen(row))));
     let mut fresh: Vec<Value> = fresh.iter().rev().cloned().collect();
+    let mut called = Called::new();
     loop {
+        // A trigger without a name yet was made meanwhile, or never had one.
+        if !args.json && fresh.iter().any(|row| names::is_whole(&trigger_of(row, &called))) {
+            called = names_of_triggers(query.client).await?;
+        }
         for row in fresh {
             let now = seen(&row);
             let changed = known.insert(text(&row, "id"), now.clone()).is_none_or(|before| before != now);
-            if changed && args.fits(&row) && !print::reaches(&args.line(&row)) {
+            if changed && args.fits(&row) && !print::reaches(&args.line(&row, &called)) {
                 return Ok(());
             }
         }
@@ -251,10 +290,20 @@ async fn look(query: &Query<'_>, known: &mut HashMap<String, Seen>) -> anyhow::R
     Ok(found)
 }
 
+/// The id of a delivery that is named by it or by its end; the newest are looked through.
+pub(super) async fn delivery_id(client: &Client, written: &str) -> anyhow::Result<String> {
+    if names::is_whole(written) {
+        return Ok(written.to_owned());
+    }
+    let newest = Query { client, wanted: json!({}), since: None }.page(NEWEST, &Value::Null).await?;
+    names::DELIVERY.id(list(&newest, "deliveries"), written)
+}
+
 pub(super) async fn retry(config: &Config, args: &RetryArgs) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
-    let reply = client.post(&format!("/triggers/deliveries/{}/retry", encode(&args.id)), &json!({})).await?;
-    print::done(&reply, args.json, &format!("running {} again", args.id));
+    let id = delivery_id(&client, &args.id).await?;
+    let reply = client.post(&format!("/triggers/deliveries/{}/retry", encode(&id)), &json!({})).await?;
+    print::done(&reply, args.json, &format!("running {id} again"));
     Ok(())
 }
 

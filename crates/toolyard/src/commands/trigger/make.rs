@@ -6,11 +6,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::super::call::read as value_of;
 use super::super::client::{Client, Remote};
 use super::super::connect::pair;
 use super::super::integrations::{encode, list, text};
-use super::super::print;
+use super::super::names::{self, Integration};
+use super::super::{print, typed};
 use super::{Kind, rows};
 use crate::config::Config;
 
@@ -30,7 +30,7 @@ struct Watch {
     /// Slug or id of the connection to watch with
     #[arg(long, value_name = "SLUG|ID")]
     connection: Option<String>,
-    /// A field of what to watch; the value is read as JSON where it is JSON. `toolyard trigger events INTEGRATION EVENT` lists them
+    /// A field of what to watch, in the type that the event's schema names. `toolyard trigger events INTEGRATION EVENT` lists them
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = pair)]
     fields: Vec<(String, String)>,
     /// All fields as one JSON object
@@ -72,6 +72,7 @@ pub(super) struct CreateArgs {
     /// Begin paused
     #[arg(long)]
     paused: bool,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -110,6 +111,7 @@ pub(super) struct ScheduleArgs {
     /// Only show the next times; keep nothing
     #[arg(long)]
     preview: bool,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -126,6 +128,7 @@ pub(super) struct TestArgs {
     /// How long to wait for an event, at most 300
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     wait: u64,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -182,42 +185,47 @@ impl Watch {
                 self.event
             ),
         };
-        let fields: Map<String, Value> = self.fields.iter().map(|(name, value)| (name.clone(), value_of(value.clone()))).collect();
+        let schema = match &connection {
+            Some(row) if !self.fields.is_empty() => event_schema(client, row, &self.event).await?,
+            _ => None,
+        };
+        let fields = typed::fields("--set", self.fields.clone(), schema.as_ref())?;
         let data = json!({
             "event_key": self.event,
             "trigger_config": read("trigger-config", self.trigger_config.as_deref())?.or((!fields.is_empty()).then(|| json!(fields))),
             "secret": self.secret,
             "inputs_fields": mapping(inputs)?,
         });
+        let connection = connection.map(|row| row["id"].clone());
         Ok(said(json!({"connection_id": connection, "data": said(data)})))
     }
 }
 
-/// The id of a connection; a slug that several integrations have means the one with this event.
-async fn connection(client: &Client, name: &str, event: &str) -> anyhow::Result<String> {
+/// A connection; a slug that several integrations have means the one with this event.
+async fn connection(client: &Client, name: &str, event: &str) -> anyhow::Result<Value> {
     let reply = client.post("/triggers/connections/query", &json!({})).await?;
     let all = list(&reply, "connections");
-    let mut found: Vec<&Value> = all.iter().filter(|row| row["slug"] == name || row["id"] == name).collect();
-    if found.len() > 1 {
+    let called: Vec<&Value> = all.iter().filter(|row| row["slug"] == name).collect();
+    if called.len() > 1 {
         let mut fitting = Vec::new();
-        for row in found {
-            let (provider, integration) = (encode(&text(row, "provider_key")), encode(&text(row, "integration_key")));
-            let path = format!("/triggers/catalog/providers/{provider}/integrations/{integration}/events/{}", encode(event));
-            if client.find(&path).await?.is_some() {
-                fitting.push(row);
+        for row in called {
+            if event_of(client, row, event).await?.is_some() {
+                fitting.push(row.clone());
             }
         }
-        found = fitting;
+        return names::connection(&fitting, name).cloned();
     }
-    match found[..] {
-        [row] => Ok(text(row, "id")),
-        [] => {
-            let slugs: Vec<String> = all.iter().map(|row| text(row, "slug")).collect();
-            let there = if slugs.is_empty() { "there are none".to_owned() } else { format!("there are: {}", slugs.join(", ")) };
-            bail!("there is no connection `{name}` for `{event}`; {there}")
-        }
-        _ => bail!("several connections are named `{name}`; give the id, which `toolyard connections` shows"),
-    }
+    names::connection(all, name).cloned()
+}
+
+async fn event_of(client: &Client, connection: &Value, event: &str) -> anyhow::Result<Option<Value>> {
+    client.find(&format!("{}/events/{}", Integration::of(connection).path("triggers"), encode(event))).await
+}
+
+/// The schema of what an event is told to watch.
+async fn event_schema(client: &Client, connection: &Value, event: &str) -> anyhow::Result<Option<Value>> {
+    let found = event_of(client, connection, event).await?;
+    Ok(found.map(|reply| reply["event"]["trigger_config"].clone()))
 }
 
 pub(super) async fn create(config: &Config, args: CreateArgs) -> anyhow::Result<()> {

@@ -7,10 +7,10 @@ mod show;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::client::{Client, Remote};
 use super::integrations::{encode, list, text};
+use super::names;
 use super::print::{self, Column, Table};
 use crate::config::Config;
 
@@ -43,10 +43,27 @@ struct ListArgs {
     /// Part of a name
     #[arg(long)]
     search: Option<String>,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     remote: Remote,
+}
+
+/// All subscriptions of the project.
+pub(super) async fn subscriptions(client: &Client) -> anyhow::Result<Vec<Value>> {
+    rows(client, Kind::Subscription, None).await
+}
+
+/// All schedules of the project.
+pub(super) async fn schedules(client: &Client) -> anyhow::Result<Vec<Value>> {
+    rows(client, Kind::Schedule, None).await
+}
+
+/// A trigger in a few words: what it is called, and what starts it.
+pub(super) fn label(row: &Value) -> String {
+    let what = [&row["data"]["event_key"], &row["data"]["schedule"]].into_iter().rev().find_map(Value::as_str).unwrap_or_default();
+    format!("{} ({what})", called(row))
 }
 
 /// One trigger, by id or name.
@@ -55,6 +72,7 @@ struct Named {
     /// Id or name of a subscription or schedule
     #[arg(value_name = "TRIGGER")]
     who: String,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -228,23 +246,19 @@ fn state(row: &Value) -> &'static str {
 
 /// The trigger that an id or a name means.
 async fn named(client: &Client, who: &str) -> anyhow::Result<(Kind, Value)> {
-    let mut found = Vec::new();
+    let (mut all, mut kinds) = (Vec::new(), Vec::new());
     for kind in Kind::ALL {
-        if Uuid::parse_str(who).is_ok() {
-            found.extend(client.find(&kind.path(who)).await?.map(|reply| (kind, reply[kind.one()].clone())));
+        let found = if names::is_whole(who) {
+            client.find(&kind.path(who)).await?.map(|reply| reply[kind.one()].clone()).into_iter().collect()
         } else {
-            let named = rows(client, kind, Some(who)).await?;
-            found.extend(named.into_iter().filter(|row| row["name"] == who).map(|row| (kind, row)));
-        }
+            rows(client, kind, None).await?
+        };
+        kinds.extend(found.iter().map(|_| kind));
+        all.extend(found);
     }
-    match found.len() {
-        0 => bail!("there is no trigger `{who}`; `toolyard trigger` lists them"),
-        1 => found.pop().context("there is one"),
-        count => {
-            let ids: Vec<String> = found.iter().map(|(_, row)| text(row, "id")).collect();
-            bail!("{count} triggers have the name `{who}`; say which by its id: {}", ids.join(", "))
-        }
-    }
+    let row = names::TRIGGER.pick(&all, who, |row| vec![text(row, "name")])?;
+    let kind = all.iter().zip(kinds).find(|(found, _)| found["id"] == row["id"]).map(|(_, kind)| kind);
+    Ok((kind.context("it is one of them")?, row.clone()))
 }
 
 /// A trigger's name, or its id where it has none.

@@ -3,11 +3,12 @@
 use anyhow::bail;
 use clap::Args;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::super::client::{Client, Remote};
 use super::super::integrations::{encode, list, text};
+use super::super::names;
 use super::super::print::{self, Column, Table};
+use super::deliveries::delivery_id;
 use super::{Kind, named, state, target, what};
 use crate::config::Config;
 
@@ -23,6 +24,7 @@ pub(super) struct EventsArgs {
     /// Words to look for
     #[arg(long)]
     search: Option<String>,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -34,6 +36,7 @@ pub(super) struct ShowArgs {
     /// Id or name of a subscription or schedule, or id of a delivery or stored event
     #[arg(value_name = "WHAT")]
     who: String,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -42,9 +45,9 @@ pub(super) struct ShowArgs {
 
 pub(super) async fn events(config: &Config, args: &EventsArgs) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
-    let root = "/triggers/catalog/providers/native/integrations";
     let search = |name: &str| args.search.as_ref().map(|words| format!("&{name}={}", encode(words))).unwrap_or_default();
     let Some(integration) = &args.integration else {
+        let root = "/triggers/catalog/providers/native/integrations";
         let reply = client.get(&format!("{root}?limit=1000&sort_by=alphabetically{}", search("search"))).await?;
         let found: Vec<&Value> = list(&reply, "integrations").iter().filter(|row| row["events_count"] != 0).collect();
         if args.json {
@@ -57,7 +60,7 @@ pub(super) async fn events(config: &Config, args: &EventsArgs) -> anyhow::Result
             .show(&rows);
         return Ok(());
     };
-    let path = format!("{root}/{}/events", encode(integration));
+    let path = format!("{}/events", names::integration(&client, integration).await?.path("triggers"));
     if let Some(event) = &args.event {
         let reply = client.get(&format!("{path}/{}", encode(event))).await?;
         show_event(&reply, args.json);
@@ -103,7 +106,15 @@ fn show_event(reply: &Value, json: bool) {
 
 pub(super) async fn show(config: &Config, args: &ShowArgs) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
-    if Uuid::parse_str(&args.who).is_ok() {
+    // The end of an id is a delivery's, unless a trigger is called so.
+    if !names::is_whole(&args.who)
+        && let Ok(id) = delivery_id(&client, &args.who).await
+        && named(&client, &args.who).await.is_err()
+    {
+        show_delivery(&client.get(&format!("/triggers/deliveries/{}", encode(&id))).await?, args.json);
+        return Ok(());
+    }
+    if names::is_whole(&args.who) {
         let id = encode(&args.who);
         if let Some(reply) = client.find(&format!("/triggers/deliveries/{id}")).await? {
             show_delivery(&reply, args.json);
@@ -116,7 +127,7 @@ pub(super) async fn show(config: &Config, args: &ShowArgs) -> anyhow::Result<()>
     }
     let (kind, row) = match named(&client, &args.who).await {
         Ok(found) => found,
-        Err(error) if Uuid::parse_str(&args.who).is_ok() => bail!("{error}, and no delivery or event has this id"),
+        Err(error) if names::is_whole(&args.who) => bail!("{error}, and no delivery or event has this id"),
         Err(error) => return Err(error),
     };
     if args.json {
