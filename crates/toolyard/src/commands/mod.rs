@@ -10,6 +10,7 @@ mod composio;
 mod connect;
 mod consent;
 mod discover;
+mod environment;
 mod import;
 mod integrations;
 mod mcp;
@@ -78,6 +79,8 @@ enum Command {
     Ops(ops::OpsArgs),
     /// List, change, deploy and run workflows
     Workflow(workflow::WorkflowArgs),
+    /// List environments and what is deployed to them; archive them
+    Environment(environment::EnvironmentArgs),
     /// Start workflows by events and clocks, and see what became of them
     Trigger(Box<trigger::TriggerArgs>),
     /// List and make agents, assign apps to them, see which tools they may use
@@ -168,6 +171,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Permissions(args) => approval::permissions(config, args).await?,
         Command::Ops(args) => return Ok(code(ops::run(config, args).await?)),
         Command::Workflow(args) => workflow::run(config, args).await?,
+        Command::Environment(args) => environment::run(config, args).await?,
         Command::Trigger(args) => trigger::run(config, *args).await?,
         Command::Agent(args) => agent::run(config, *args).await?,
         Command::Mcp(args) => mcp::run(config, args).await?,

@@ -155,6 +155,7 @@ pub(super) const TRIGGER: Kind = Kind { one: "trigger", command: "toolyard trigg
 pub(super) const PROJECT: Kind = Kind { one: "project", command: "toolyard project list" };
 pub(super) const KEY: Kind = Kind { one: "key", command: "toolyard key list" };
 pub(super) const WORKFLOW: Kind = Kind { one: "workflow", command: "toolyard workflow" };
+pub(super) const ENVIRONMENT: Kind = Kind { one: "environment", command: "toolyard environment" };
 pub(super) const AGENT: Kind = Kind { one: "agent", command: "toolyard agent" };
 
 /// Whether this is an id as it stands.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::client::Client;
 use super::integrations::{list, text};
 use super::names::Integration;
-use super::{agent, connect, trigger};
+use super::{agent, connect, environment, trigger};
 
 const PAGE: usize = 500;
 /// As many revisions as are looked through for those that use something.
@@ -24,11 +24,7 @@ fn seen(what: &str, found: anyhow::Result<Vec<Value>>) -> Vec<Value> {
 pub(super) async fn of_connection(client: &Client, row: &Value) -> anyhow::Result<Vec<String>> {
     let integration = Integration::of(row);
     let slug = text(row, "slug");
-    let mut stops: Vec<String> = Vec::new();
-    let triggers = seen("triggers", trigger::subscriptions(client).await);
-    stops.extend(
-        triggers.iter().filter(|found| found["connection_id"] == row["id"]).map(|found| format!("subscription {}", trigger::label(found))),
-    );
+    let mut stops = triggers_with(client, |found| found["connection_id"] == row["id"]).await;
     let others = connect::query(client, Some(&integration)).await?;
     let is_last = !list(&others, "connections").iter().any(|other| other["id"] != row["id"] && connect::is_ready(other));
     stops.extend(agents_with(client, &integration, |tool| tool["configuration"]["connection"] == slug.as_str() || is_last).await);
@@ -46,9 +42,7 @@ pub(super) async fn of_integration(client: &Client, integration: &Integration) -
     let apps = client.get("/tools/oauth-apps").await?;
     let apps = list(&apps, "oauth_apps").iter().filter(|app| Integration::of(app) == *integration);
     stops.extend(apps.map(|app| format!("OAuth app {}", text(app, "client_id"))));
-    let triggers = seen("triggers", trigger::subscriptions(client).await);
-    let watches = |found: &&Value| connections.iter().any(|row| row["id"] == found["connection_id"]);
-    stops.extend(triggers.iter().filter(watches).map(|found| format!("subscription {}", trigger::label(found))));
+    stops.extend(triggers_with(client, |found| connections.iter().any(|row| row["id"] == found["connection_id"])).await);
     stops.extend(agents_with(client, integration, |_| true).await);
     let prefix = format!("tools.{}.{}.", integration.provider, integration.key);
     stops.extend(workflows_with(client, |word| word.starts_with(&prefix)).await);
@@ -66,18 +60,12 @@ pub(super) async fn of_oauth_app(client: &Client, app: &Value) -> anyhow::Result
 pub(super) async fn of_workflow(client: &Client, row: &Value) -> Vec<String> {
     let slug = text(row, "slug");
     let is_it = |reference: &Value| reference["slug"] == slug.as_str() || reference["id"] == row["id"];
-    let runs_it =
-        |found: &&Value| ["workflow", "application", "evaluator"].iter().any(|family| is_it(&found["data"]["references"][*family]));
-    let mut stops = Vec::new();
-    let triggers = [("subscription", trigger::subscriptions(client).await), ("schedule", trigger::schedules(client).await)];
-    for (kind, found) in triggers {
-        let found = seen("triggers", found);
-        stops.extend(found.iter().filter(runs_it).map(|found| format!("{kind} {}", trigger::label(found))));
-    }
-    for environment in seen("environments", environments(client).await) {
+    let families = ["workflow", "application", "evaluator"];
+    let mut stops = triggers_with(client, |found| families.iter().any(|family| is_it(&found["data"]["references"][*family]))).await;
+    for environment in seen("environments", environment::all(client, false).await) {
         let deployed = environment["data"]["references"].as_object().into_iter().flatten();
         if deployed.into_iter().any(|(_, references)| is_it(&references["workflow"])) {
-            stops.push(format!("what is deployed to {}", text(&environment, "environment")));
+            stops.push(format!("what is deployed to {}", text(&environment, "slug")));
         }
     }
     let exact = format!("workflow.variant.{slug}");
@@ -89,16 +77,28 @@ pub(super) async fn of_workflow(client: &Client, row: &Value) -> Vec<String> {
     stops
 }
 
-/// The newest revision of each environment, with its slug as `environment`.
-async fn environments(client: &Client) -> anyhow::Result<Vec<Value>> {
-    let all = client.post("/environments/query", &json!({"windowing": {"limit": PAGE}})).await?;
-    let mut found = Vec::new();
-    for environment in list(&all, "environments") {
-        let body = json!({"environment_ref": {"id": environment["id"]}});
-        let Ok(reply) = client.post("/environments/revisions/retrieve", &body).await else { continue };
-        found.push(json!({"environment": environment["slug"], "data": reply["environment_revision"]["data"]}));
+/// What is deployed to an environment, and what runs it.
+pub(super) async fn of_environment(client: &Client, row: &Value) -> Vec<String> {
+    let slug = text(row, "slug");
+    let mut stops: Vec<String> = environment::deployed(row).into_iter().map(|deployed| format!("what is deployed: {deployed}")).collect();
+    let runs_there = |found: &Value| {
+        let reference = &found["data"]["references"]["environment"];
+        reference["slug"] == slug.as_str() || reference["id"] == row["id"]
+    };
+    stops.extend(triggers_with(client, runs_there).await);
+    let prefix = format!("workflow.environment.{slug}.");
+    stops.extend(workflows_with(client, |word| word.starts_with(&prefix)).await);
+    stops
+}
+
+/// The subscriptions and schedules that fit.
+async fn triggers_with(client: &Client, fits: impl Fn(&Value) -> bool) -> Vec<String> {
+    let mut stops = Vec::new();
+    for (kind, found) in [("subscription", trigger::subscriptions(client).await), ("schedule", trigger::schedules(client).await)] {
+        let found = seen("triggers", found);
+        stops.extend(found.iter().filter(|found| fits(found)).map(|found| format!("{kind} {}", trigger::label(found))));
     }
-    Ok(found)
+    stops
 }
 
 /// The agents to which the integration's app is assigned, where the assignment fits.

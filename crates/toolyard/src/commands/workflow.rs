@@ -164,6 +164,7 @@ struct RunsArgs {
     slug: Option<String>,
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u32,
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -174,7 +175,9 @@ struct RunsArgs {
 enum RunsCommand {
     /// Show a run: what went in and out, and what each step did
     Show {
+        /// Its id, or the end of it as the list shows it
         id: String,
+        /// Print the answer as JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]

@@ -236,6 +236,7 @@ async fn what_is_in_use_is_not_deleted_by_the_way() {
         (&["connections", "revoke", "fake-main"], &connection),
         (&["import", "remove", "orders"], &["connection orders-main", "agent Clerk, which has ORDERS"]),
         (&["workflow", "archive", "maker"], &["subscription things", "schedule mornings (0 9 * * *)", "what is deployed to staging"]),
+        (&["environment", "archive", "staging"], &["what is deployed: maker (version 1)"]),
         (&["agent", "delete", "Clerk"], &["its apps (ORDERS, FAKE)"]),
         (&["key", "revoke", "first key"], &["whoever uses it; the last use was at 20"]),
         (&["project", "delete", "default"], &["everything in it: 1 keys, 2 connections"]),
@@ -248,6 +249,10 @@ async fn what_is_in_use_is_not_deleted_by_the_way() {
     let (code, shown) = shell.on_terminal(80, &[], "y\n", &["agent", "delete", "Clerk"]).await;
     assert!(code == 0 && shown.contains("To delete the agent Clerk would stop:") && shown.contains("[y/N]"), "{shown}");
     assert_eq!(shell.ok(&["import", "remove", "orders", "--yes"]).await, "removed openapi/orders\n");
+    let listed = shell.ok(&["environment"]).await;
+    assert!(listed.lines().any(|line| line.starts_with("staging\t") && line.contains("\tmaker (version 1)\t")), "{listed}");
+    assert_eq!(shell.ok(&["environment", "archive", "staging", "--yes"]).await, "archived staging\n");
+    assert_eq!(shell.ok(&["environment", "archive", "staging", "--undo"]).await, "unarchived staging\n");
     assert_eq!(shell.ok(&["workflow", "archive", "maker", "--yes"]).await, "archived maker\n");
     assert_eq!(shell.ok(&["connections", "delete", "fake-main", "--yes"]).await, "deleted fake-main\n");
     assert_eq!(shell.ok(&["connections"]).await, "");
