@@ -168,7 +168,7 @@ pub(super) fn connection<'a>(rows: &'a [Value], written: &str) -> anyhow::Result
     CONNECTION.pick(rows, written, |row| vec![text(row, "slug"), format!("{}/{}", Integration::of(row), text(row, "slug"))])
 }
 
-/// A workflow as routes take it: by its id, or by its slug.
+/// A workflow or environment as routes take it: by its id, or by its slug.
 pub(super) fn reference(written: &str) -> Value {
     if is_whole(written) { json!({"id": written}) } else { json!({"slug": written}) }
 }

@@ -200,7 +200,8 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
         WorkflowCommand::Commit { slug, file, message, json, remote } => {
             let data = read(&file)?;
             let client = Client::new(&config, &remote)?;
-            let found = client.post("/workflows/revisions/retrieve", &json!({"workflow_ref": reference(&slug)})).await?;
+            let slug = slug_of(&client, &slug).await?;
+            let found = client.post("/workflows/revisions/retrieve", &json!({"workflow_ref": {"slug": slug}})).await?;
             let variant = &found["workflow_revision"]["workflow_variant_id"];
             let body = json!({"workflow_revision": {"workflow_variant_id": variant, "data": data, "message": message}});
             let reply = client.post("/workflows/revisions/commit", &body).await?;
@@ -210,19 +211,22 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             Ok(())
         }
         WorkflowCommand::Deploy { slug, to, version, message, json, remote } => {
-            let mut body = json!({"workflow_ref": reference(&slug), "environment_ref": reference(&to), "message": message});
+            let client = Client::new(&config, &remote)?;
+            let slug = slug_of(&client, &slug).await?;
+            let mut body = json!({"workflow_ref": {"slug": slug}, "environment_ref": reference(&to), "message": message});
             if let Some(version) = version {
                 body["workflow_revision_ref"] = json!({"version": version});
             }
-            let reply = Client::new(&config, &remote)?.post("/workflows/revisions/deploy", &body).await?;
+            let reply = client.post("/workflows/revisions/deploy", &body).await?;
             print::done(&reply, json, &format!("deployed {slug}, version {}, to {to}", text(&reply["workflow_revision"], "version")));
             Ok(())
         }
         WorkflowCommand::Run { slug, which, inputs, json, remote } => {
             let inputs: Value = serde_json::from_str(&inputs).context("--inputs is not JSON")?;
+            let client = Client::new(&config, &remote)?;
+            let slug = slug_of(&client, &slug).await?;
             let body = json!({"references": which.references(&slug, ""), "data": {"inputs": inputs}});
-            let client = Client::new(&config, &remote)?.doing(format!("running {slug}"));
-            let reply = client.post("/workflows/invoke", &body).await?;
+            let reply = client.doing(format!("running {slug}")).post("/workflows/invoke", &body).await?;
             print::json(if json { &reply } else { &reply["data"]["outputs"] });
             Ok(())
         }
@@ -248,7 +252,7 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
 impl Which {
     /// References to it, with names that end as the route wants them.
     fn references(&self, slug: &str, end: &str) -> Value {
-        let mut references = json!({format!("workflow{end}"): reference(slug)});
+        let mut references = json!({format!("workflow{end}"): {"slug": slug}});
         if let Some(version) = &self.version {
             references[format!("workflow_revision{end}")] = json!({"version": version});
         }
@@ -285,6 +289,14 @@ async fn named(client: &Client, written: &str) -> anyhow::Result<Value> {
     names::WORKFLOW.pick(&all, written, |row| vec![text(row, "slug"), text(row, "name")]).cloned()
 }
 
+/// The slug of the workflow that is meant. A slug that is there needs no second look, and a key that may not list workflows must give one.
+async fn slug_of(client: &Client, written: &str) -> anyhow::Result<String> {
+    match client.post("/workflows/query", &json!({"workflow": {"slug": written}})).await {
+        Ok(found) if list(&found, "workflows").is_empty() => Ok(text(&named(client, written).await?, "slug")),
+        _ => Ok(written.to_owned()),
+    }
+}
+
 async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
     let found = all(client, args.search.as_deref(), args.archived).await?;
     if args.json {
@@ -297,7 +309,8 @@ async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn show(client: &Client, slug: &str, which: &Which, json: bool) -> anyhow::Result<()> {
+async fn show(client: &Client, written: &str, which: &Which, json: bool) -> anyhow::Result<()> {
+    let slug = &slug_of(client, written).await?;
     let reply = client.post("/workflows/revisions/retrieve", &which.references(slug, "_ref")).await?;
     if json {
         print::json(&reply);

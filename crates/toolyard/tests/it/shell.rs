@@ -139,11 +139,16 @@ async fn names_and_the_ends_of_ids_stand_for_ids() {
     let approval = shell.json(&["approval", "--json"]).await["approvals"][0]["id"].clone();
     assert!(shell.ok(&["approval", "approve", &end(&approval)]).await.starts_with("approved"));
 
-    let workflow = shell.json(&["workflow", "create", "say", "--file", &shell.file("say.json", r#"{"kind": "echo"}"#), "--json"]).await;
+    let workflow = shell.file("say.json", r#"{"kind": "echo"}"#);
+    let workflow = shell.json(&["workflow", "create", "say", "--name", "Say it", "--file", &workflow, "--json"]).await;
     let workflow = workflow["workflow"]["id"].as_str().unwrap();
     shell.ok(&["workflow", "run", workflow]).await;
+    assert!(shell.ok(&["workflow", "show", "Say it"]).await.starts_with("say, version 1\n"));
+    assert!(shell.fails(&["workflow", "run", "sayit"]).await.contains("Did you mean `Say it`?"));
     let runs = shell.ok(&["workflow", "runs", &workflow[28..]]).await;
-    assert_eq!(runs.trim_end_matches('\n').split('\t').nth(4), Some("say"), "{runs}");
+    let cells: Vec<&str> = runs.trim_end_matches('\n').split('\t').collect();
+    assert_eq!(cells[4], "say", "{runs}");
+    assert!(shell.ok(&["workflow", "runs", "show", &cells[3][28..]]).await.starts_with("200 "));
 
     shell.ok(&["trigger", "schedule", "0 9 * * *", "--workflow", "say", "--name", "mornings"]).await;
     let schedule = shell.json(&["trigger", "show", "mornings", "--json"]).await["schedule"]["id"].clone();
