@@ -282,6 +282,16 @@ fn account(connection: &Value) -> String {
     connection["meta"]["account"]["label"].as_str().map(|label| format!(" ({label})")).unwrap_or_default()
 }
 
+fn row(connection: &Value) -> Vec<String> {
+    let (integration, slug, state) = (Integration::of(connection), text(connection, "slug"), state(connection));
+    let why = match state {
+        "waiting" => format!("nobody finished it; `toolyard connect {integration} --slug {slug}` goes on"),
+        _ => text(&connection["status"], "message"),
+    };
+    let account = text(&connection["meta"]["account"], "label");
+    vec![integration.to_string(), slug, account, text(connection, "id"), state.to_owned(), why]
+}
+
 pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow::Result<()> {
     match args.command.unwrap_or(ConnectionsCommand::List(args.list)) {
         ConnectionsCommand::List(ShowArgs { json, remote }) => {
@@ -290,21 +300,7 @@ pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow
                 print::json(&reply);
                 return Ok(());
             }
-            let rows: Vec<_> = list(&reply, "connections")
-                .iter()
-                .map(|found| {
-                    let account = text(&found["meta"]["account"], "label");
-                    let state = state(found).to_owned();
-                    vec![
-                        Integration::of(found).to_string(),
-                        text(found, "slug"),
-                        account,
-                        text(found, "id"),
-                        state,
-                        text(&found["status"], "message"),
-                    ]
-                })
-                .collect();
+            let rows: Vec<_> = list(&reply, "connections").iter().map(row).collect();
             CONNECTIONS.show(&rows);
         }
         ConnectionsCommand::Refresh { connection, remote } => {

@@ -199,6 +199,9 @@ async fn connect_picks_up_the_attempt_that_waits() {
     let (_, again, err) = shell.run(&["connect", "github", "--no-wait"]).await;
     assert!(err.contains("picking up github-main") && again.contains("/connect/") && again != first, "{again}{err}");
     shell.ok(&["connect", "github", "--slug", "github-main", "--no-wait"]).await;
+    assert!(
+        shell.ok(&["connections"]).await.ends_with("\twaiting\tnobody finished it; `toolyard connect github --slug github-main` goes on\n")
+    );
     assert_eq!(slugs().await, ["github-main"]);
     shell.ok(&["connect", "fake", "--no-wait"]).await;
     shell.connect_fake().await;
