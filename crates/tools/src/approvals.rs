@@ -1,13 +1,15 @@
 //! Approvals: a call that must ask waits for a person's word. The word holds for one call: this caller, this tool, these arguments, for a day.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use kernel::{ApprovalId, KeyId, Scope, Timestamp, UserId};
-use serde_json::{Map, Value};
+use kernel::{ApprovalId, KeyId, ProjectId, Scope, Timestamp, UserId};
+use serde_json::Value;
 use store::{PageSize, Row, StoreError, args};
 use uuid::Uuid;
 
 use crate::idempotency::fingerprint;
+use crate::policy::Asked;
 use crate::{CallError, Tools};
 
 const LIFETIME: Duration = Duration::from_hours(24);
@@ -108,14 +110,14 @@ pub(crate) struct Permit(Option<ApprovalId>);
 
 impl Tools {
     /// Uses up an approval of exactly this call, or asks for one.
-    pub(crate) async fn use_approval(&self, scope: Scope, call_ref: &str, arguments: &Map<String, Value>) -> Result<Permit, CallError> {
-        let arguments = Value::Object(arguments.clone());
+    pub(crate) async fn use_approval(&self, scope: Scope, call_ref: &str, asked: Asked<'_>) -> Result<Permit, CallError> {
+        let arguments = Value::Object(asked.whole.clone());
         let print = fingerprint(call_ref, &arguments);
         let now = self.clock.now();
-        let sql = "update tool_approvals set status = 'used' where project_id = $1 and status = 'approved' and id = \
-                   (select id from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 and status = 'approved' \
-                   and expires_at > $4 order by id limit 1) returning id";
-        if let Some(row) = self.db.returning(sql, args![scope.project, scope.key, print.as_slice(), now]).await? {
+        let sql = "update tool_approvals set status = 'used' where project_id = $1 and (status = 'approved' or $5) and id = \
+                   (select id from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 \
+                   and (status = 'approved' or (status = 'used' and $5)) and expires_at > $4 order by id limit 1) returning id";
+        if let Some(row) = self.db.returning(sql, args![scope.project, scope.key, print.as_slice(), now, asked.all_tries]).await? {
             return Ok(Permit(Some(row.get("id")?)));
         }
         let sql = concat!(
@@ -191,6 +193,12 @@ impl Tools {
         let mut approvals: Vec<Approval> = rows.iter().map(|row| Approval::read(row, now)).collect::<Result<_, _>>()?;
         let cursor = page.cut(&mut approvals, |last| last.id);
         Ok(ApprovalPage { approvals, cursor })
+    }
+
+    /// The approvals of a project that nobody has decided, also those that expired like that within the last day.
+    pub(crate) async fn undecided(&self, project: ProjectId) -> Result<HashSet<ApprovalId>, StoreError> {
+        let sql = "select id from tool_approvals where project_id = $1 and status = 'pending' and expires_at > $2";
+        self.db.all(sql, args![project, self.clock.now().minus(LIFETIME)]).await?.iter().map(|row| row.get("id")).collect()
     }
 
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, CallError> {

@@ -9,17 +9,18 @@ use egress::EgressError;
 use kernel::call_ref::CallRefError;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Violation;
-use kernel::{CallId, CallRef, ConnectionId, Scope, Timestamp};
-use serde_json::{Map, Value, json};
+use kernel::{ApprovalId, CallId, CallRef, ConnectionId, Scope, Timestamp};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
-use workflows::{InvokeReply, InvokeRequest, References, Retrieved};
+use workflows::{InvokeRequest, References};
 
 use crate::discover::ActionName;
 use crate::idempotency::{Seen, upstream_key};
 use crate::ops;
 use crate::permission::{Permission, ToolFacts};
-use crate::policy::Unsaid;
+use crate::policy::{Asked, Unsaid};
+use crate::runs::{Run, workflow_name};
 use crate::{Audit, CallError, CallRecord, Invocation, Outcome, Progress, RunError, ToolResult, Tools};
 
 /// As much of a name as is recorded.
@@ -57,8 +58,8 @@ pub struct CallReply {
     pub result: ToolResult,
     /// Whether an integration answered; its results travel in an envelope.
     pub is_gateway: bool,
-    /// Whether it is a run that stopped at a step which waits for a person's word.
-    pub is_waiting: bool,
+    /// The approval that a step waits for, where it is a run that stopped there.
+    pub waits_for: Option<ApprovalId>,
 }
 
 /// A call on its way: parsed, and bound to who makes it.
@@ -87,7 +88,7 @@ pub(crate) struct Target {
 #[derive(Debug, Default)]
 struct Traces {
     connection: Option<ConnectionId>,
-    is_waiting: bool,
+    waits_for: Option<ApprovalId>,
 }
 
 /// The row of a call under way; it is written also when the caller goes away in the middle.
@@ -187,15 +188,10 @@ impl Tools {
         };
         let result = self.dispatch(call, traces).await;
         let result = result.map(readable);
-        let reply = result.map(|result| CallReply {
-            id,
-            at: self.clock.now(),
-            result,
-            is_gateway: call.is_gateway(),
-            is_waiting: traces.is_waiting,
-        });
+        let reply =
+            result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: call.is_gateway(), waits_for: traces.waits_for });
         // A run that waits is made again under the same key once it may go on, and a step that failed may be tried again with its run.
-        let is_final = |reply: &&CallReply| !traces.is_waiting && (call.depth == 0 || reply.result.error.is_none());
+        let is_final = |reply: &&CallReply| traces.waits_for.is_none() && (call.depth == 0 || reply.result.error.is_none());
         let kept = reply.as_ref().ok().filter(is_final);
         if let Some(reservation) = reservation
             && !reply.as_ref().is_err_and(CallError::is_uncertain)
@@ -218,7 +214,7 @@ impl Tools {
                 check(&target.action, &call.arguments)?;
                 let name = call.target.to_string();
                 let facts = ToolFacts { name: &name, read_only: Some(target.action.read_only), ..ToolFacts::default() };
-                let permit = self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
+                let permit = self.permit(call.scope, &facts, Asked::one(&call.arguments), call.permission, Unsaid::Run).await?;
                 let result = tokio::select! {
                     result = self.run(&target, call) => result,
                     () = call.stop.cancelled() => {
@@ -239,13 +235,12 @@ impl Tools {
     }
 
     async fn run_workflow(&self, call: &Call, references: References, traces: &mut Traces) -> Result<ToolResult, CallError> {
-        // What is not there needs nobody's word.
+        // An unknown workflow is a 404 before anybody is asked.
         let found =
             self.workflows.retrieve(call.scope, &references, None).await.map_err(|error| CallError::of_workflow(&call.target, error))?;
         let name = call.target.to_string();
         let also = [workflow_name(&found)];
         let facts = ToolFacts { name: &name, also: &also, ..ToolFacts::default() };
-        self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
         let request = InvokeRequest {
             references,
             inputs: Value::Object(call.arguments.clone()),
@@ -256,31 +251,15 @@ impl Tools {
             idempotency_key: call.idempotency_key.clone(),
             ..InvokeRequest::default()
         };
-        let reply = self.workflows.invoke_found(call.scope, &found, request).await;
-        traces.is_waiting = reply.is_waiting;
+        let run = Run { found: &found, facts, asked: Asked::one(&call.arguments), caller: call.permission };
+        let reply = self.run_permitted(call.scope, run, request).await?;
+        traces.waits_for = reply.waits_for;
         let (is_success, outputs) = (reply.is_success(), reply.outputs.unwrap_or(Value::Null));
         if is_success {
             Ok(ToolResult::ok(outputs))
         } else {
             Ok(ToolResult::refused(outputs, reply.message, u16::try_from(reply.code).ok()))
         }
-    }
-
-    /// Runs a workflow that was asked for as such. The project's word on it holds here too.
-    pub async fn invoke(&self, scope: Scope, request: InvokeRequest) -> Result<InvokeReply, CallError> {
-        let found = self.workflows.retrieve(scope, &request.references, request.key.as_deref()).await?;
-        let name = workflow_name(&found);
-        let mut also =
-            vec![CallRef::Variant { slug: found.artifact.slug.clone(), version: Some(found.revision.version.to_string()) }.to_string()];
-        if let Some(environment) = self.workflows.environment_slug(scope, &request.references).await? {
-            also.push(CallRef::Environment { environment, slug: found.artifact.slug.clone() }.to_string());
-        }
-        let facts = ToolFacts { name: &name, also: &also, ..ToolFacts::default() };
-        let inputs = request.inputs.as_object().cloned().unwrap_or_default();
-        let mut whole = Map::from_iter([("inputs".to_owned(), request.inputs.clone()), ("references".to_owned(), json!(also))]);
-        whole.extend(request.data.clone().map(|data| ("data".to_owned(), data)));
-        self.permit(scope, &facts, &inputs, &whole, None, Unsaid::Run).await?;
-        Ok(self.workflows.invoke_found(scope, &found, request).await)
     }
 
     pub(crate) async fn target(
@@ -345,11 +324,6 @@ pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request:
     let CallRequest { arguments, idempotency_key, permission, depth, in_test, resumes, limit, progress, stop, .. } = request;
     let (target, arguments) = (target?, read_arguments(arguments)?);
     Ok(Call { scope, target, arguments, permission, depth, in_test, resumes, limit, idempotency_key, progress, stop })
-}
-
-/// The name of a workflow in rules, however it is called.
-pub(crate) fn workflow_name(found: &Retrieved) -> String {
-    CallRef::Variant { slug: found.artifact.slug.clone(), version: None }.to_string()
 }
 
 /// Whether the call is a run, which ends with its caller.

@@ -100,7 +100,7 @@ fn read(call: &Call, id: CallId, reply: &Value) -> CallReply {
     let at = kernel::Timestamp::from_micros(reply["at"].as_i64().unwrap_or_default());
     let status = reply["status"].as_u64().and_then(|status| u16::try_from(status).ok());
     let result = ToolResult { data: reply["data"].clone(), error, status };
-    CallReply { id, at, result, is_gateway: call.is_gateway(), is_waiting: false }
+    CallReply { id, at, result, is_gateway: call.is_gateway(), waits_for: None }
 }
 
 /// The key that a service gets to know a repetition by: the same for the same call under the same key of its caller, new for a call

@@ -17,6 +17,7 @@ mod policy;
 mod port;
 mod reserved;
 mod resolve;
+mod runs;
 mod specs;
 mod steps;
 
@@ -28,7 +29,7 @@ use connections::Connections;
 use kernel::Clock;
 use store::Db;
 use tokio_util::task::TaskTracker;
-use workflows::Workflows;
+use workflows::{Executor, Workflows};
 
 pub use approvals::{Approval, ApprovalFilter, ApprovalPage, ApprovalStatus};
 pub use audit::{Audit, CallFilter, CallPage, CallRecord, Outcome};
@@ -53,6 +54,8 @@ pub struct Parts {
     pub catalog: Catalog,
     pub connections: Connections,
     pub workflows: Workflows,
+    /// Runs them; nothing outside this crate does.
+    executor: Executor,
     /// By provider.
     pub runners: HashMap<&'static str, Arc<dyn Runner>>,
     pub audit: Audit,
@@ -70,7 +73,7 @@ impl Tools {
         clock: Clock,
         catalog: Catalog,
         connections: Connections,
-        workflows: Workflows,
+        executor: Executor,
         runners: HashMap<&'static str, Arc<dyn Runner>>,
         finders: Vec<Arc<dyn Finder>>,
     ) -> Self {
@@ -80,7 +83,8 @@ impl Tools {
             clock,
             catalog,
             connections,
-            workflows,
+            workflows: executor.workflows().clone(),
+            executor,
             runners,
             audit,
             policies: policy::Policies::default(),
@@ -90,7 +94,7 @@ impl Tools {
             tasks: TaskTracker::new(),
         };
         let tools = Self(Arc::new(parts));
-        tools.workflows.set_caller(Arc::new(steps::Caller::new(&tools)));
+        tools.executor.set_caller(Arc::new(steps::Caller::new(&tools)));
         tools
     }
 

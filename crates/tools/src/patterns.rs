@@ -77,9 +77,13 @@ fn patterns(policy: &Value) -> impl Iterator<Item = (usize, &str)> {
     rules.filter_map(|(index, rule)| Some((index, rule.get("pattern")?.as_str()?)))
 }
 
+fn fits_an_op(pattern: &str) -> bool {
+    op_names().chain(["\u{2}"]).any(|op| meet(pattern, &ops::call_ref(op)))
+}
+
 impl Refs {
     fn fit(&self, pattern: &str) -> bool {
-        self.fits_a_workflow(pattern) || self.fits_an_op(pattern) || self.fits_an_action(pattern)
+        self.fits_a_workflow(pattern) || fits_an_op(pattern) || self.fits_an_action(pattern)
     }
 
     fn fits_a_workflow(&self, pattern: &str) -> bool {
@@ -89,10 +93,6 @@ impl Refs {
                 || meet(pattern, &format!("workflow.variant.{slug}.{ANY}"))
                 || self.environments.iter().any(|environment| meet(pattern, &format!("workflow.environment.{environment}.{slug}")))
         })
-    }
-
-    fn fits_an_op(&self, pattern: &str) -> bool {
-        op_names().chain(["\u{2}"]).any(|op| meet(pattern, &ops::call_ref(op)))
     }
 
     fn fits_an_action(&self, pattern: &str) -> bool {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ops::{self, Assembled, DirectTool, Mount, Op, RESULT_MAX_BYTES};
 use crate::permission::{Permission, ToolFacts};
-use crate::policy::Unsaid;
+use crate::policy::{Asked, Unsaid};
 use crate::{CallError, CallReply, CallRequest, ToolResult, Tools};
 
 /// Sends a request to our own routes.
@@ -47,7 +47,7 @@ impl Tools {
         let recording = self.recording(scope, &name);
         let id = recording.id();
         let result = self.run_op(scope, op, &name, request, routes).await;
-        let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: false, is_waiting: false });
+        let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: false, waits_for: None });
         recording.finish(&reply, None).await;
         reply
     }
@@ -63,10 +63,14 @@ impl Tools {
         check(op, &request.arguments)?;
         let work = prepare(op, name, &request)?;
         crate::reserved::require_key(scope, op, &request.arguments)?;
-        let also = ops::other_refs(op);
+        let also = match &work {
+            Prepared::Call(CallRequest { arguments: Value::Object(bound), .. }) => Box::pin(self.names_of(scope, op, bound)).await,
+            Prepared::Call(_) | Prepared::Request(_) => ops::other_refs(op),
+        };
         let facts = ToolFacts { name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() };
         let whole = asked(op, request.arguments.clone(), &request.context);
-        let permit = self.permit(scope, &facts, &request.arguments, &whole, request.permission, Unsaid::AskBeforeWrites).await?;
+        let asked = Asked { whole: &whole, ..Asked::one(&request.arguments) };
+        let permit = self.permit(scope, &facts, asked, request.permission, Unsaid::AskBeforeWrites).await?;
         match work {
             Prepared::Request(assembled) => {
                 let Ok(answer) = routes.send(assembled).await else {
@@ -85,7 +89,7 @@ impl Tools {
         let target: CallRef = request.name.parse()?;
         let call = crate::call::read(scope, Ok(target), request)?;
         let CallRef::Reserved { op } = &call.target else { return Err(CallError::UnknownReserved(call.target.to_string())) };
-        self.reserved_permitted(&call, op).await
+        Box::pin(self.reserved_permitted(&call, op)).await
     }
 }
 

@@ -71,6 +71,24 @@ impl Word {
     }
 }
 
+/// What somebody wants to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// What rules look at.
+    pub(crate) arguments: &'a Map<String, Value>,
+    /// What an approval is for.
+    pub(crate) whole: &'a Map<String, Value>,
+    /// Whether the same thing may be tried again under one approval.
+    pub(crate) all_tries: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// One call with these arguments.
+    pub(crate) fn one(arguments: &'a Map<String, Value>) -> Self {
+        Self { arguments, whole: arguments, all_tries: false }
+    }
+}
+
 impl Tools {
     /// What the project says about tools in general.
     pub async fn word(&self, project: ProjectId) -> Result<ProjectWord, StoreError> {
@@ -100,24 +118,22 @@ impl Tools {
         Ok(policy)
     }
 
-    /// Lets a call go on, refuses it, or makes it wait. The caller may ask for more care than the project does, never for less. Rules look
-    /// at the arguments; an approval is for the whole of what is done.
+    /// Lets a call go on, refuses it, or makes it wait. The caller may ask for more care than the project does, never for less.
     pub(crate) async fn permit(
         &self,
         scope: Scope,
         facts: &ToolFacts<'_>,
-        arguments: &Map<String, Value>,
-        whole: &Map<String, Value>,
+        asked: Asked<'_>,
         caller: Option<Permission>,
         unsaid: Unsaid,
     ) -> Result<Permit, CallError> {
         let policy = self.policy(scope.project).await?;
         let plan = plan(&policy, unsaid);
         // Most projects say nothing, and then there is nothing to look at.
-        let verdict = if plan.is_silent() { plan.unsaid(facts) } else { decide(&plan, facts, &Value::Object(arguments.clone())) };
+        let verdict = if plan.is_silent() { plan.unsaid(facts) } else { decide(&plan, facts, &Value::Object(asked.arguments.clone())) };
         match verdict.max(caller.unwrap_or(Permission::Allow)) {
             Permission::Allow => Ok(Permit::default()),
-            Permission::Ask => self.use_approval(scope, facts.name, whole).await,
+            Permission::Ask => self.use_approval(scope, facts.name, asked).await,
             Permission::Deny => Err(CallError::Denied(format!("The project does not allow calls of `{}`.", facts.name))),
         }
     }

@@ -199,7 +199,7 @@ impl Tools {
         };
         let found = self.workflows.retrieve(scope, &references, None).await;
         let found = found.map_err(|error| CallError::of_workflow(&call_ref, error))?;
-        let workflow = crate::call::workflow_name(&found);
+        let workflow = crate::runs::workflow_name(&found);
         let name = tool.name.clone().unwrap_or_else(|| tool.slug.to_string());
         let authored = Value::Object(tool.input_schema.clone());
         let input_schema = if is_empty(&authored) { found.input_schema().cloned().unwrap_or(authored) } else { authored };

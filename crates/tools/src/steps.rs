@@ -43,14 +43,14 @@ impl StepCaller for Caller {
             let work = async move { tools.call(call.scope, request).await };
             let called = AbortOnDropHandle::new(tokio::spawn(work.in_current_span())).await;
             let reply = called.map_err(|error| StepError::failed(500, error.to_string()))?.map_err(|error| match error {
-                CallError::Waiting(_) => StepError::Waiting(error.to_string()),
+                CallError::Waiting(ref approval) => StepError::Waiting { approval: approval.id, message: error.to_string() },
                 other => StepError::failed(code_of_error(&other), other.to_string()),
             })?;
             let ToolResult { data, error, status } = reply.result;
-            match error {
-                None => Ok(data),
-                Some(error) if reply.is_waiting => Err(StepError::Waiting(error)),
-                Some(error) => Err(StepError::failed(code_of_status(status), error)),
+            match (error, reply.waits_for) {
+                (None, _) => Ok(data),
+                (Some(message), Some(approval)) => Err(StepError::Waiting { approval, message }),
+                (Some(error), None) => Err(StepError::failed(code_of_status(status), error)),
             }
         })
     }

@@ -127,9 +127,9 @@ impl Yard {
             runners.insert(composio::KEY, composio.clone());
         }
         let finders = composio.iter().map(|composio| composio.clone() as Arc<dyn Finder>).collect();
-        let workflows = Workflows::new(db.clone(), clock.clone(), egress, vault.signer.clone(), vault.sealer.clone());
+        let (workflows, executor) = Workflows::open(db.clone(), clock.clone(), egress, vault.signer.clone(), vault.sealer.clone());
         ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
-        let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), workflows.clone(), runners, finders);
+        let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), executor, runners, finders);
         let triggers = Triggers::new(triggers::Parts {
             db: db.clone(),
             clock: clock.clone(),
@@ -137,6 +137,7 @@ impl Yard {
             catalog: catalog.clone(),
             connections: connections.clone(),
             workflows: workflows.clone(),
+            runs: Arc::new(tools.clone()),
             accounts: accounts.clone(),
             sources,
             public_url: config.public_url.clone(),

@@ -121,6 +121,9 @@ impl Triggers {
                 found.state.name()
             )));
         }
+        if let Some(approval) = found.approval {
+            return Err(TriggerError::State(format!("The delivery waits for approval {approval}; approve or deny that.")));
+        }
         if !(200..600).contains(&end.code) || end.code == 202 {
             return Err(TriggerError::Invalid("`status.code` must say how the run ended: 200 to 599, and not 202.".to_owned()));
         }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kernel::{DeliveryId, Permission, ProjectId, Timestamp};
+use kernel::{ApprovalId, DeliveryId, Permission, ProjectId, Timestamp};
 use serde_json::{Map, Value, json};
 use store::{Db, StoreError, args};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use workflows::InvokeRequest;
+use workflows::{InvokeRequest, NotRun, WorkflowError};
 
 use crate::backoff::{Outcome, Verdict};
 use crate::context;
@@ -22,7 +22,7 @@ use crate::{TriggerError, Triggers};
 const LOOK: Duration = Duration::from_millis(500);
 /// How many projects with work are looked at in one round.
 const PROJECTS: i64 = 64;
-/// How long a dispatched run may take to end.
+/// How long a dispatched run may take to end, and a person to approve one.
 const WAITING: Duration = Duration::from_hours(24);
 
 /// A delivery and the number of its attempt.
@@ -76,6 +76,8 @@ struct Ending {
     code: i64,
     message: String,
     run: Option<kernel::RunId>,
+    /// What it waits for, if it has to be approved.
+    approval: Option<ApprovalId>,
     data: Map<String, Value>,
     outcome: Outcome,
 }
@@ -83,7 +85,12 @@ struct Ending {
 impl Ending {
     fn failed(code: i64, message: impl Into<String>) -> Self {
         let status = u16::try_from(code).unwrap_or(500);
-        Self { code, message: message.into(), run: None, data: Map::new(), outcome: Outcome::Status(status) }
+        Self { code, message: message.into(), run: None, approval: None, data: Map::new(), outcome: Outcome::Status(status) }
+    }
+
+    /// A person has to allow the run, or a step of it, before it goes on.
+    fn waiting(approval: ApprovalId, message: String) -> Self {
+        Self { approval: Some(approval), ..Self::failed(202, message) }
     }
 }
 
@@ -91,7 +98,14 @@ impl Triggers {
     /// Runs deliveries until it is told to stop, then finishes what it has begun.
     pub(crate) async fn run_engine(self, stop: CancellationToken) {
         let mut after = Uuid::nil();
+        let mut looked: Option<Instant> = None;
         while !stop.is_cancelled() {
+            if looked.is_none_or(|at| at.elapsed() >= LOOK) {
+                looked = Some(Instant::now());
+                if let Err(error) = self.ready_the_decided().await {
+                    tracing::error!(%error, "deliveries that wait for an approval could not be looked at");
+                }
+            }
             if let Err(error) = self.round(&mut after).await {
                 tracing::error!(%error, "deliveries could not be leased");
                 tokio::time::sleep(LOOK).await;
@@ -189,7 +203,8 @@ impl Triggers {
         // The try that was cut off is a row like any other.
         let cut = "insert into trigger_attempts (project_id, delivery_id, number, started_at, ended_at, code, message) \
                    values ($1, $2, $3, $4, $5, '102', 'the node that ran it went away') on conflict do nothing";
-        let late = "update trigger_deliveries set state = 'dead', code = '504', message = 'the dispatched run did not end in time', updated_at = $1 \
+        let late = "update trigger_deliveries set state = 'dead', code = '504', updated_at = $1, message = \
+                    case when approval_id is null then 'the dispatched run did not end in time' else 'nobody approved the run in time' end \
                     where state = 'waiting' and due_at < $1";
         let any = "select 1 as found from trigger_deliveries where (state = 'leased' and lease_until < $1) or (state = 'waiting' and due_at < $1) limit 1";
         if self.db.optional(any, args![now]).await?.is_some() {
@@ -254,13 +269,17 @@ impl Triggers {
         let mut data = ending.data;
         data.insert("event_key".to_owned(), json!(delivery.event_key));
         data.insert("session_id".to_owned(), json!(session(delivery.id)));
+        if let Some(approval) = ending.approval {
+            data.insert("approval_id".to_owned(), json!(approval));
+        }
         if state == State::Ready {
             data.insert("next_attempt_at".to_owned(), json!(due_at));
         }
         let attempt =
             Attempt { number, started_at, ended_at, code: ending.code.to_string(), message: Some(ending.message), run: ending.run };
         let (project, owner) = (delivery.project, self.0.node);
-        let finished = Finished { project, delivery: delivery.id, owner, attempt, state, due_at, data: Value::Object(data) };
+        let approval = ending.approval;
+        let finished = Finished { project, delivery: delivery.id, owner, attempt, state, approval, due_at, data: Value::Object(data) };
         self.0.inbox.finish(finished).await;
     }
 
@@ -305,16 +324,23 @@ impl Triggers {
             inputs: mapped.inputs,
             session_id: Some(session(delivery.id)),
             idempotency_key: Some(delivery.id.to_string()),
+            delivery: Some(delivery.id),
             // Whoever held the lease before has let go of it.
             resumes: delivery.attempts > 1,
             ..InvokeRequest::default()
         };
-        let reply = match self.workflows.invoke(scope, request).await {
+        let reply = match self.runs.run(scope, request).await {
             Ok(reply) => reply,
-            Err(workflows::WorkflowError::Store(error)) => return Err(error.into()),
-            Err(error) => return Ok(Ending { data, ..Ending::failed(404, error.to_string()) }),
+            Err(NotRun::Workflow(WorkflowError::Store(error))) => return Err(error.into()),
+            Err(NotRun::Workflow(error)) => return Ok(Ending { data, ..Ending::failed(404, error.to_string()) }),
+            Err(NotRun::Denied(why)) => return Ok(Ending { data, ..Ending::failed(403, why) }),
+            Err(NotRun::Waiting { approval, message }) => return Ok(Ending { data, ..Ending::waiting(approval, message) }),
         };
         data.insert("references".to_owned(), reply.references);
+        if let Some(approval) = reply.waits_for {
+            data.insert("result".to_owned(), json!({"run_id": reply.run}));
+            return Ok(Ending { run: Some(reply.run), data, ..Ending::waiting(approval, reply.message) });
+        }
         let result = match reply.code {
             202 => json!({"run_id": reply.run}),
             _ => json!({"run_id": reply.run, "outputs": reply.outputs}),

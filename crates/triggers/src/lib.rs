@@ -1,6 +1,7 @@
 //! Events and clocks that start workflows: subscriptions, schedules, ingress, deliveries and the engine that runs them. It must never know
 //! what a tool is, nor how a provider writes its requests.
 
+mod approvals;
 pub mod backoff;
 mod clock;
 mod context;
@@ -38,7 +39,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
-use workflows::Workflows;
+use workflows::{Runs, Workflows};
 
 pub use deliveries::{Completion, DeliveryQuery};
 pub use error::TriggerError;
@@ -98,7 +99,10 @@ pub struct Parts {
     pub sealer: Sealer,
     pub catalog: Catalog,
     pub connections: Connections,
+    /// What targets are looked up in.
     pub workflows: Workflows,
+    /// Runs them, under the project's rules.
+    pub runs: Arc<dyn Runs>,
     pub accounts: Accounts,
     /// By provider.
     pub sources: HashMap<&'static str, Arc<dyn EventSource>>,

@@ -1,6 +1,8 @@
 //! What is watched, what the clock starts, and what became of it.
 
-use kernel::{ConnectionId, DeliveryId, EventId, KeyId, ProjectId, RunId, ScheduleId, Scope, SubscriptionId, Timestamp, UserId};
+use kernel::{
+    ApprovalId, ConnectionId, DeliveryId, EventId, KeyId, ProjectId, RunId, ScheduleId, Scope, SubscriptionId, Timestamp, UserId,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -187,6 +189,8 @@ pub struct Delivery {
     pub message: Option<String>,
     pub data: Value,
     pub attempts: i64,
+    /// The approval that its run waits for.
+    pub approval: Option<ApprovalId>,
     /// When it is run next, while it is ready.
     pub due_at: Timestamp,
     pub created_at: Timestamp,

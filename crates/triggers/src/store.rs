@@ -1,6 +1,6 @@
 //! Rows of triggers. Every query of a request names its project; those of the engine look at all of them.
 
-use kernel::{ConnectionId, DeliveryId, EventId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
+use kernel::{ApprovalId, ConnectionId, DeliveryId, EventId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
 use serde_json::Value;
 use store::{Arg, Db, Row, StoreError, Tx, args, holding};
 
@@ -23,8 +23,8 @@ macro_rules! schedule_columns {
 
 macro_rules! delivery_columns {
     () => {
-        "project_id, id, subscription_id, schedule_id, event_row_id, event_id, event_key, state, code, message, data, attempts, due_at, created_at, \
-         updated_at"
+        "project_id, id, subscription_id, schedule_id, event_row_id, event_id, event_key, state, code, message, data, attempts, approval_id, due_at, \
+         created_at, updated_at"
     };
 }
 
@@ -104,6 +104,7 @@ pub(crate) fn delivery(row: &Row) -> Result<Delivery, StoreError> {
         message: row.get("message")?,
         data: row.get("data")?,
         attempts: row.get("attempts")?,
+        approval: row.get("approval_id")?,
         due_at: row.get("due_at")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
@@ -473,6 +474,7 @@ pub(crate) struct Finished {
     pub(crate) owner: uuid::Uuid,
     pub(crate) attempt: Attempt,
     pub(crate) state: State,
+    pub(crate) approval: Option<ApprovalId>,
     pub(crate) due_at: Timestamp,
     pub(crate) data: Value,
 }
@@ -482,7 +484,7 @@ pub(crate) async fn finish(tx: &mut Tx, done: &Finished) -> Result<bool, StoreEr
     let Attempt { number, started_at, ended_at, code, message, run } = &done.attempt;
     let message = message.as_ref().map(|text| text.replace('\0', ""));
     let sql = "update trigger_deliveries set state = $4, code = $5, message = $6, data = $7, due_at = $8, updated_at = $9, lease_until = null, \
-               lease_owner = null where project_id = $1 and id = $2 and lease_owner = $3 and state = 'leased'";
+               lease_owner = null, approval_id = $10 where project_id = $1 and id = $2 and lease_owner = $3 and state = 'leased'";
     let args = args![
         done.project,
         done.delivery,
@@ -492,7 +494,8 @@ pub(crate) async fn finish(tx: &mut Tx, done: &Finished) -> Result<bool, StoreEr
         message.as_deref(),
         &done.data,
         done.due_at,
-        *ended_at
+        *ended_at,
+        done.approval
     ];
     let mine = tx.execute(sql, args).await? == 1;
     let sql = "insert into trigger_attempts (project_id, delivery_id, number, started_at, ended_at, code, message, run_id) \

@@ -142,7 +142,7 @@ fn read_reply(status: u16, body: &[u8]) -> Ending {
         None if reply.get("status").is_some() && reply.get("data").is_some() => Value::Null,
         None => reply,
     };
-    Ending { code: said, message: message.unwrap_or_else(|| "Success".to_owned()), outputs: Some(outputs), is_waiting: false }
+    Ending { code: said, message: message.unwrap_or_else(|| "Success".to_owned()), outputs: Some(outputs), waits_for: None }
 }
 
 #[cfg(test)]

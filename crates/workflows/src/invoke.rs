@@ -1,17 +1,18 @@
 //! Running a revision: what it is, under which limits, and the record of it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds};
 use kernel::schema::{self, CheckError};
-use kernel::{RunId, Scope};
+use kernel::{ApprovalId, DeliveryId, RunId, Scope};
 use serde_json::{Map, Value};
 
 use crate::data::{self, Kind};
 use crate::http::Post;
 use crate::runs::Run;
-use crate::steps::{Frame, StepError, StepLog, Steps};
-use crate::{References, Retrieved, WorkflowError, Workflows};
+use crate::steps::{Frame, StepCaller, StepError, StepLog, Steps};
+use crate::{References, Retrieved, Workflows};
 
 /// How deep workflows may call workflows.
 pub const MAX_DEPTH: u32 = 8;
@@ -32,6 +33,8 @@ pub struct InvokeRequest {
     pub depth: u32,
     /// The same for every try of the same run.
     pub idempotency_key: Option<String>,
+    /// The delivery that this is a try of: an approval holds for all its tries.
+    pub delivery: Option<DeliveryId>,
     /// Runs this instead of the data of the revision.
     pub data: Option<Value>,
     /// An earlier try of the same run has certainly ended: a call that it left open is made again.
@@ -50,8 +53,8 @@ pub struct InvokeReply {
     pub message: String,
     pub outputs: Option<Value>,
     pub references: Value,
-    /// Whether it stopped at a step that waits for somebody's word.
-    pub is_waiting: bool,
+    /// The approval that the step waits for at which it stopped.
+    pub waits_for: Option<ApprovalId>,
 }
 
 impl InvokeReply {
@@ -66,16 +69,16 @@ pub(crate) struct Ending {
     pub(crate) code: i64,
     pub(crate) message: String,
     pub(crate) outputs: Option<Value>,
-    pub(crate) is_waiting: bool,
+    pub(crate) waits_for: Option<ApprovalId>,
 }
 
 impl Ending {
     fn ok(outputs: Value) -> Self {
-        Self { code: 200, message: "Success".to_owned(), outputs: Some(outputs), is_waiting: false }
+        Self { code: 200, message: "Success".to_owned(), outputs: Some(outputs), waits_for: None }
     }
 
     pub(crate) fn failed(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), outputs: None, is_waiting: false }
+        Self { code, message: message.into(), outputs: None, waits_for: None }
     }
 }
 
@@ -124,16 +127,33 @@ impl Drop for Recorder {
     }
 }
 
-impl Workflows {
-    /// Runs the revision that the references name. A run that fails is a reply; only what cannot be found is an error. Dropping the
-    /// future cancels the run.
-    pub async fn invoke(&self, scope: Scope, request: InvokeRequest) -> Result<InvokeReply, WorkflowError> {
-        let found = self.retrieve(scope, &request.references, request.key.as_deref()).await?;
-        Ok(self.invoke_found(scope, &found, request).await)
+/// Runs workflows without asking anybody. There is one, and it cannot be copied: whoever holds it asks the project's rules.
+#[derive(Debug)]
+pub struct Executor(Workflows);
+
+impl Executor {
+    pub(crate) fn over(workflows: Workflows) -> Self {
+        Self(workflows)
     }
 
-    /// The same for a revision that was retrieved already: that one runs, whatever the references lead to by now.
-    pub async fn invoke_found(&self, scope: Scope, found: &Retrieved, request: InvokeRequest) -> InvokeReply {
+    pub fn workflows(&self) -> &Workflows {
+        &self.0
+    }
+
+    /// Names who makes the calls of steps; tools come after workflows in the house, so they are named later.
+    pub fn set_caller(&self, caller: Arc<dyn StepCaller>) {
+        let _ = self.0.0.caller.set(caller);
+    }
+
+    /// Runs a revision that was retrieved, whatever the references lead to by now. A run that fails is a reply. Dropping the future cancels
+    /// the run.
+    pub async fn run(&self, scope: Scope, found: &Retrieved, request: InvokeRequest) -> InvokeReply {
+        Box::pin(self.0.run_found(scope, found, request)).await
+    }
+}
+
+impl Workflows {
+    async fn run_found(&self, scope: Scope, found: &Retrieved, request: InvokeRequest) -> InvokeReply {
         let run = Run {
             id: RunId::new(),
             project: scope.project,
@@ -153,8 +173,8 @@ impl Workflows {
         let recorder = Recorder { workflows: self.clone(), run: Some(run), log: log.clone(), started: Instant::now(), is_over: false };
         let ending = self.run_revision(scope, found, &request, id, &log).await;
         recorder.finish(&ending).await;
-        let Ending { code, message, outputs, is_waiting } = ending;
-        InvokeReply { run: id, code, message, outputs, references: found.references(), is_waiting }
+        let Ending { code, message, outputs, waits_for } = ending;
+        InvokeReply { run: id, code, message, outputs, references: found.references(), waits_for }
     }
 
     async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId, log: &StepLog) -> Ending {
@@ -214,7 +234,7 @@ impl Workflows {
         match steps.run(&frame).await {
             Ok(outputs) => Ending::ok(outputs),
             Err(StepError::Failed { code, message }) => Ending::failed(code, message),
-            Err(StepError::Waiting(message)) => Ending { is_waiting: true, ..Ending::failed(424, message) },
+            Err(StepError::Waiting { approval, message }) => Ending { waits_for: Some(approval), ..Ending::failed(424, message) },
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Workflows and environments: artifact, variant and revision, deployment, embeds, and running a revision. It must never know what a tool
-//! is; a step that calls one goes through a port.
+//! is; a step that calls one goes through a port. Only who holds the `Executor` can run anything.
 
 pub mod changeset;
 mod commit;
@@ -13,6 +13,7 @@ mod histories;
 mod http;
 mod invoke;
 mod model;
+mod port;
 mod reference;
 mod runs;
 mod steps;
@@ -30,8 +31,9 @@ pub use commit::{Change, Committed, Delta, NewRevision};
 pub use environments::{DEFAULT_ENVIRONMENTS, Deploy, Deployed};
 pub use error::WorkflowError;
 pub use fetch::{Retrieved, deployment_key};
-pub use invoke::{InvokeReply, InvokeRequest, MAX_DEPTH, RUN_LIMIT};
+pub use invoke::{Executor, InvokeReply, InvokeRequest, MAX_DEPTH, RUN_LIMIT};
 pub use model::{Artifact, Edit, Family, NewArtifact, NewVariant, Query, Revision, Variant};
+pub use port::{NotRun, Runs};
 pub use reference::{Reference, References};
 pub use runs::{Run, RunFilter, RunPage, reseal};
 pub use steps::{StepCall, StepCaller, StepError, StepRecord, StepState};
@@ -51,12 +53,10 @@ struct Inner {
 }
 
 impl Workflows {
-    pub fn new(db: Db, clock: Clock, egress: Egress, signer: Signer, sealer: Sealer) -> Self {
-        Self(Arc::new(Inner { db, clock, egress, signer, sealer, caller: OnceLock::new() }))
-    }
-
-    /// Names who makes the calls of steps; tools come after workflows in the house, so they are named later.
-    pub fn set_caller(&self, caller: Arc<dyn StepCaller>) {
-        let _ = self.0.caller.set(caller);
+    /// The workflows, and the one handle that runs them.
+    pub fn open(db: Db, clock: Clock, egress: Egress, signer: Signer, sealer: Sealer) -> (Self, Executor) {
+        let workflows = Self(Arc::new(Inner { db, clock, egress, signer, sealer, caller: OnceLock::new() }));
+        let executor = Executor::over(workflows.clone());
+        (workflows, executor)
     }
 }

@@ -11,7 +11,7 @@ use workflows::WorkflowError;
 use crate::call::Call;
 use crate::ops::{self, Handler, Op, Target};
 use crate::permission::ToolFacts;
-use crate::policy::Unsaid;
+use crate::policy::{Asked, Unsaid};
 use crate::{CallError, Discover, ToolResult, Tools};
 
 /// A failure that the model caused and can mend.
@@ -110,15 +110,24 @@ impl Tools {
         }
         if !permitted {
             let name = ops::call_ref(&op.op);
-            let also = ops::other_refs(op);
+            let also = Box::pin(self.names_of(call.scope, op, &arguments)).await;
             let facts = ToolFacts { name: &name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() };
-            self.permit(call.scope, &facts, &call.arguments, &call.arguments, call.permission, Unsaid::Run).await?;
+            self.permit(call.scope, &facts, Asked::one(&call.arguments), call.permission, Unsaid::Run).await?;
         }
         match self.work(call, work, &arguments).await {
             Ok(data) => Ok(ToolResult::ok(data)),
             Err(Refusal::Agent(error)) => Ok(error.into()),
             Err(Refusal::Call(error)) => Err(error),
         }
+    }
+
+    /// Other names by which rules may mean a call of an op: a test is also a run of the workflow that it tests.
+    pub(crate) async fn names_of(&self, scope: Scope, op: &Op, arguments: &Map<String, Value>) -> Vec<String> {
+        let mut names = ops::other_refs(op);
+        if let Some(Work::TestRun) = Work::of(op) {
+            names.extend(self.tested_workflow(scope, arguments).await);
+        }
+        names
     }
 
     async fn work(&self, call: &Call, work: Work, arguments: &Map<String, Value>) -> Answer {

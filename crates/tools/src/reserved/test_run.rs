@@ -2,16 +2,25 @@
 
 use std::time::Duration;
 
+use kernel::Scope;
 use serde_json::{Map, Value, json};
 use workflows::{Delta, Family, InvokeRequest, References};
 
 use super::{AgentError, Answer, Refusal, variant};
 use crate::Tools;
 use crate::call::Call;
+use crate::runs::workflow_names;
 
 const LIMIT: Duration = Duration::from_mins(2);
 
 impl Tools {
+    /// What else rules may call a test of this workflow: by the workflow's own names.
+    pub(crate) async fn tested_workflow(&self, scope: Scope, arguments: &Map<String, Value>) -> Vec<String> {
+        let Some(Ok(variant)) = arguments.contains_key("target").then(|| variant(arguments, "target")) else { return Vec::new() };
+        let found = self.workflows.retrieve(scope, &References::variant(variant.uuid()), None).await;
+        found.map(|found| workflow_names(&found).to_vec()).unwrap_or_default()
+    }
+
     pub(super) async fn test_run(&self, call: &Call, arguments: &Map<String, Value>) -> Answer {
         let scope = call.scope;
         let variant = variant(arguments, "target")?;
@@ -30,7 +39,8 @@ impl Tools {
             is_test: true,
             ..InvokeRequest::default()
         };
-        let reply = self.workflows.invoke_found(scope, &found, request).await;
+        // The rules for this workflow were asked together with those for the op.
+        let reply = self.executor.run(scope, &found, request).await;
         if !reply.is_success() {
             let incomplete =
                 AgentError::new("test_run_incomplete", reply.message).details(json!({"status": reply.code, "run_id": reply.run}));

@@ -6,7 +6,9 @@ use http::Method;
 use kernel::Role;
 use serde_json::{Value, json};
 
+use crate::reserved::workflow;
 use crate::support::{Database, Fake, Test, call_body, on_both};
+use crate::triggers::{send, settled, webhook};
 
 const MAKE: &str = "tools.native.fake.MAKE_A_THING.main";
 
@@ -24,6 +26,19 @@ async fn waiting(test: &Test, key: &str, arguments: Value) -> String {
 
 async fn decide(test: &Test, id: &str, decision: &str) -> Value {
     test.post(&format!("/tools/approvals/{id}"), json!({"decision": decision, "note": "because"})).await.expect(200)["approval"].take()
+}
+
+/// A delivery that waits no more.
+async fn until_over(test: &Test, delivery: &Value) -> Value {
+    let path = format!("/triggers/deliveries/{}", delivery["id"].as_str().unwrap());
+    for _ in 0..400 {
+        let found = test.get(&path).await.expect(200)["delivery"].take();
+        if matches!(found["state"].as_str(), Some("done" | "dead")) {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    panic!("never over: {:#}", test.get(&path).await.text);
 }
 
 on_both! {
@@ -131,6 +146,29 @@ on_both! {
         for references in [json!({"workflow": {"slug": "pay"}}), json!({"workflow": {"id": id}}), json!({"workflow": {"slug": "pay"}, "environment": {"slug": "staging"}})] {
             run(references, json!({})).await.expect(403);
         }
+        let dead = |delivery: &Value| {
+            let said = delivery["status"]["message"].as_str().unwrap_or_default().contains("does not allow");
+            assert!(delivery["state"] == "dead" && delivery["status"]["code"] == "403" && said, "{delivery:#}");
+        };
+        test.yard.triggers.start().await.unwrap();
+        let hook = webhook(test, "pay", json!({})).await;
+        send(test, hook["url"].as_str().unwrap(), &[], "{}").await.expect(202);
+        dead(&settled(test, json!({"subscription_id": hook["id"]}), 1).await[0]);
+        let data = json!({"event_key": "tick", "schedule": "*/5 * * * *", "references": {"workflow": {"slug": "pay"}}});
+        let schedule = test.post("/triggers/schedules/", json!({"schedule": {"name": "s", "data": data}})).await.expect(200)["schedule"].take();
+        test.post(&format!("/triggers/schedules/{}/run", schedule["id"].as_str().unwrap()), json!({})).await.expect(200);
+        dead(&settled(test, json!({"schedule_id": schedule["id"]}), 1).await[0]);
+        let agent = json!({"name": "clerk", "agent_type": "custom", "tool_configs": [{"type": "reference", "slug": "pay"}]});
+        let agent = test.post("/agents", agent).await.expect(200);
+        test.post(&format!("/agents/{}/call", agent["id"]), call_body("workflow.variant.pay", &json!({}))).await.expect(403);
+        let over_mcp = crate::mcp::call(test, "workflow__variant__pay", json!({})).await;
+        assert!(over_mcp["isError"] == true && over_mcp.to_string().contains("does not allow"), "{over_mcp}");
+        workflow(test, "outer", json!({"steps": [{"name": "a", "call": "workflow.variant.pay"}]})).await;
+        let outer = run(json!({"workflow": {"slug": "outer"}}), json!({})).await;
+        assert!(outer.status == 424 && outer.text.contains("does not allow"), "{}", outer.text);
+        let target = json!({"target": {"workflow_variant_id": made["workflow"]["variant_id"]}, "inputs": {"messages": []}});
+        assert!(test.call("tools.agenta.test_run", target).await.detail(403).contains("does not allow"));
+        assert_eq!(test.get("/workflows/runs").await.expect(200)["runs"].as_array().unwrap().iter().filter(|run| run["workflow_id"] == *id).count(), 0);
         ask_before(test, "workflow.environment.staging.pay", "ask").await;
         run(json!({"workflow": {"slug": "pay"}}), json!({})).await.expect(200);
         let staged = json!({"workflow": {"slug": "pay"}, "environment": {"slug": "staging"}});
@@ -139,6 +177,68 @@ on_both! {
         decide(test, waits["id"].as_str().unwrap(), "approve").await;
         run(staged.clone(), json!({"n": 2})).await.expect(202);
         assert_eq!(run(staged, json!({"n": 1})).await.expect(200)["data"]["outputs"], json!({"n": 1}));
+    }
+
+    async fn a_triggered_run_waits_for_its_approval(test: &Test) {
+        let fake = Fake::start().await;
+        workflow(test, "pay", json!({"kind": "http", "url": format!("{}/target", fake.url)})).await;
+        ask_before(test, "workflow.variant.pay", "ask").await;
+        test.yard.triggers.start().await.unwrap();
+        let hook = webhook(test, "pay", json!({})).await;
+        let url = hook["url"].as_str().unwrap();
+        let of = |event: &'static str| json!({"subscription_id": hook["id"], "event_id": event});
+        send(test, url, &[("webhook-id", "one")], "{}").await.expect(202);
+        send(test, url, &[("webhook-id", "two")], "{}").await.expect(202);
+        let (one, two) = (settled(test, of("one"), 1).await.remove(0), settled(test, of("two"), 1).await.remove(0));
+        for delivery in [&one, &two] {
+            assert_eq!((&delivery["state"], &delivery["status"]["code"]), (&json!("waiting"), &json!("202")), "{delivery:#}");
+            let path = format!("/triggers/deliveries/{}/complete", delivery["id"].as_str().unwrap());
+            let reply = test.post(&path, json!({"status": {"code": 200}})).await;
+            assert!(reply.status == 409 && reply.text.contains("waits for approval"), "{}", reply.text);
+        }
+        let approval = |delivery: &Value| delivery["data"]["approval_id"].as_str().unwrap().to_owned();
+        assert_ne!(approval(&one), approval(&two), "each delivery is approved for itself");
+        let asked = test.get(&format!("/tools/approvals/{}", approval(&one))).await.expect(200)["approval"].take();
+        assert_eq!((&asked["call_ref"], &asked["arguments"]["delivery"]), (&json!("workflow.variant.pay"), &one["id"]));
+        assert_eq!(fake.seen().len(), 0, "nothing runs while it waits");
+
+        decide(test, &approval(&one), "approve").await;
+        decide(test, &approval(&two), "deny").await;
+        let one = until_over(test, &one).await;
+        assert_eq!((&one["state"], &one["status"]["code"], &one["data"]["approval_id"]), (&json!("done"), &json!("200"), &Value::Null), "{one:#}");
+        let two = until_over(test, &two).await;
+        assert!(two["state"] == "dead" && two["status"]["code"] == "403" && two["status"]["message"].as_str().unwrap().contains("because"), "{two:#}");
+        assert_eq!(fake.seen().len(), 1);
+
+        // A retry is the same delivery, which somebody approved.
+        test.post(&format!("/triggers/deliveries/{}/retry", one["id"].as_str().unwrap()), json!({})).await.expect(200);
+        let one = until_over(test, &one).await;
+        assert_eq!((&one["state"], &one["attempts_count"]), (&json!("done"), &json!(3)), "{one:#}");
+
+        send(test, url, &[("webhook-id", "three")], "{}").await.expect(202);
+        let three = settled(test, of("three"), 1).await.remove(0);
+        assert_eq!(three["state"], "waiting");
+        test.clock.advance(Duration::from_hours(25));
+        let three = until_over(test, &three).await;
+        assert_eq!((&three["state"], &three["status"]["message"]), (&json!("dead"), &json!("nobody approved the run in time")));
+    }
+
+    async fn a_triggered_run_goes_on_when_its_step_is_approved(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, MAKE, "ask").await;
+        let read = json!({"name": "read", "call": "tools.native.fake.GET_A_THING.main", "arguments": {"owner": "o", "path": "p"}});
+        let make = json!({"name": "make", "call": MAKE, "arguments": {"title": "x"}});
+        workflow(test, "steps", json!({"steps": [read, make]})).await;
+        test.yard.triggers.start().await.unwrap();
+        let hook = webhook(test, "steps", json!({})).await;
+        let before = fake.seen().len();
+        send(test, hook["url"].as_str().unwrap(), &[], "{}").await.expect(202);
+        let waits = settled(test, json!({"subscription_id": hook["id"]}), 1).await.remove(0);
+        assert_eq!((&waits["state"], fake.seen().len()), (&json!("waiting"), before + 1), "{waits:#}");
+        decide(test, waits["data"]["approval_id"].as_str().unwrap(), "approve").await;
+        let done = until_over(test, &waits).await;
+        assert_eq!((&done["state"], fake.seen().len()), (&json!("done"), before + 2), "the first step is not made again: {done:#}");
     }
 
     async fn a_run_that_waits_is_made_again_under_its_key(test: &Test) {

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use kernel::{ProjectId, Role, Scope};
 use serde_json::{Value, json};
 use tools::{Discover, FindError, Finder, Named, Suggestion, Tools};
+use workflows::Workflows;
 
 use crate::discovery::documented;
 use crate::support::{Database, Test};
@@ -130,8 +131,10 @@ impl Market {
         let catalog = Catalog::new(vec![Arc::new(Shop("house", HOUSE)), Arc::new(Shop("guild", GUILD))]);
         let yard = &test.yard;
         let finders: Vec<Arc<dyn Finder>> = vec![guild.clone()];
-        let parts = (yard.db.clone(), test.clock.clone(), yard.connections.clone(), yard.workflows.clone());
-        let tools = Tools::new(parts.0, parts.1, catalog, parts.2, parts.3, HashMap::new(), finders);
+        let (db, clock) = (yard.db.clone(), test.clock.clone());
+        let egress = toolyard::yard::egress(&yard.config).unwrap();
+        let (_, executor) = Workflows::open(db.clone(), clock.clone(), egress, yard.vault.signer.clone(), yard.vault.sealer.clone());
+        let tools = Tools::new(db, clock, catalog, yard.connections.clone(), executor, HashMap::new(), finders);
         let scope = Self::scope(&test, &test.owner).await;
         Self { test, tools, scope }
     }

@@ -13,7 +13,7 @@ use crate::reserved::workflow;
 use crate::support::{Database, Fake, Reply, Test, on_both};
 
 /// Posts to a subscription's address, as a sender would.
-async fn send(test: &Test, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+pub(crate) async fn send(test: &Test, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
     send_with(Method::POST, test, url, headers, body).await
 }
 
@@ -31,7 +31,7 @@ async fn subscribe(test: &Test, body: Value) -> Value {
 }
 
 /// A plain webhook that runs a workflow.
-async fn webhook(test: &Test, slug: &str, extra: Value) -> Value {
+pub(crate) async fn webhook(test: &Test, slug: &str, extra: Value) -> Value {
     let mut data = json!({"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": slug}}});
     data.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     subscribe(test, json!({"name": slug, "data": data})).await["subscription"].take()

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use futures_util::future::BoxFuture;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::template::{Engine, Template};
-use kernel::{CallRef, Clock, Scope, hex};
+use kernel::{ApprovalId, CallRef, Clock, Scope, hex};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -57,8 +57,8 @@ pub enum StepError {
     #[error("{message}")]
     Failed { code: i64, message: String },
     /// Somebody has to allow it first. The run ends here and is made again then.
-    #[error("{0}")]
-    Waiting(String),
+    #[error("{message}")]
+    Waiting { approval: ApprovalId, message: String },
 }
 
 impl StepError {
@@ -74,7 +74,7 @@ impl StepError {
     fn of(self, step: &str) -> Self {
         match self {
             Self::Failed { code, message } => Self::failed(code, format!("step `{step}`: {message}")),
-            Self::Waiting(message) => Self::Waiting(format!("step `{step}`: {message}")),
+            Self::Waiting { approval, message } => Self::Waiting { approval, message: format!("step `{step}`: {message}") },
         }
     }
 }

@@ -116,7 +116,7 @@ impl StepLog {
                 Ok(Outcome::Failed { code, message }) | Err(StepError::Failed { code, message }) => {
                     (StepState::Failed, Some((*code, message)), None)
                 }
-                Err(StepError::Waiting(message)) => (StepState::Waiting, Some((202, message)), None),
+                Err(StepError::Waiting { message, .. }) => (StepState::Waiting, Some((202, message)), None),
             };
             let result = result.map(|result| entries.keep("result", result));
             let took = entries.started.map(|started| started.elapsed()).unwrap_or_default();
