@@ -20,8 +20,6 @@ pub struct Finished {
     pub connection: Connection,
     pub integration_name: String,
     pub logo: Option<String>,
-    /// Whether another account was there before.
-    pub replaced: bool,
 }
 
 /// What a provider sends a person back with.
@@ -164,31 +162,31 @@ impl Connections {
         let mut fields = check_fields(scheme, values)?;
         let times = self.acquire(&integration, scheme, &mut fields).await?;
         let identity = self.prove(&integration, scheme, &fields).await?;
-        if !store::take_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await? {
-            return Err(ConnectionError::BadAttempt);
-        }
-        self.settle(&ticket, &connection, Obtained { integration: &integration, scheme, app: None, fields, times, identity, remote: None })
-            .await
+        let (this, scheme) = (self.clone(), scheme.clone());
+        self.undisturbed(async move {
+            if !store::take_attempt(&this.db, ticket.p, ticket.c, &ticket.n, this.clock.now()).await? {
+                return Err(ConnectionError::BadAttempt);
+            }
+            let obtained = Obtained { integration: &integration, scheme: &scheme, app: None, fields, times, identity, remote: None };
+            this.settle(&ticket, &connection, obtained).await
+        })
+        .await
     }
 
-    /// Makes the connection valid, unless it was revoked, deleted or started anew meanwhile.
-    pub(crate) async fn settle(
-        &self,
-        ticket: &Ticket,
-        connection: &Connection,
-        obtained: Obtained<'_>,
-    ) -> Result<Finished, ConnectionError> {
+    /// Makes the connection valid, unless it was revoked, deleted or started anew meanwhile, and tells who uses it.
+    pub(crate) async fn settle(&self, ticket: &Ticket, former: &Connection, obtained: Obtained<'_>) -> Result<Finished, ConnectionError> {
         let Obtained { integration, scheme, app, mut fields, times, identity, remote } = obtained;
         let account = identity.account();
         identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
-        let sealed = store::seal_fields(&self.sealer, connection.id, &fields);
+        let sealed = store::seal_fields(&self.sealer, former.id, &fields);
         let grant = Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at, remote };
         let now = self.clock.now();
-        if !store::set_grant(&self.db, connection, &ticket.n, scheme.name(), app, &grant, account.as_ref(), now).await? {
+        if !store::set_grant(&self.db, former, &ticket.n, scheme.name(), app, &grant, account.as_ref(), now).await? {
             return Err(ConnectionError::BadAttempt);
         }
         self.db.flush().await?;
-        let connection = store::by_id(&self.db, connection.project, connection.id).await?.ok_or(ConnectionError::BadAttempt)?;
-        Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone(), replaced: false })
+        let connection = store::by_id(&self.db, former.project, former.id).await?.ok_or(ConnectionError::BadAttempt)?;
+        self.tell_connected(connection.clone(), connection.is_another_than(former).then(|| former.clone()));
+        Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone() })
     }
 }

@@ -50,23 +50,23 @@ impl Usable {
     }
 }
 
-/// Refreshes under way in this process.
+/// What is under way in this process, one at a time for each connection.
 #[derive(Debug, Default)]
-pub(crate) struct Flights(Mutex<HashMap<ConnectionId, Weak<Flight>>>);
+pub(crate) struct Turns<T>(Mutex<HashMap<ConnectionId, Weak<tokio::sync::Mutex<T>>>>);
 
-/// One at a time for each connection; it remembers how the last one failed, for those who were already waiting.
-type Flight = tokio::sync::Mutex<Option<(Instant, TokenError)>>;
+/// How the last refresh failed, for those who were already waiting for it.
+pub(crate) type LastFailure = Option<(Instant, TokenError)>;
 
-impl Flights {
-    fn of(&self, id: ConnectionId) -> Arc<Flight> {
-        let mut flights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(flight) = flights.get(&id).and_then(Weak::upgrade) {
-            return flight;
+impl<T: Default> Turns<T> {
+    pub(crate) fn of(&self, id: ConnectionId) -> Arc<tokio::sync::Mutex<T>> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(&id).and_then(Weak::upgrade) {
+            return turn;
         }
-        flights.retain(|_, flight| flight.strong_count() > 0);
-        let flight = Arc::default();
-        flights.insert(id, Arc::downgrade(&flight));
-        flight
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        turns.insert(id, Arc::downgrade(&turn));
+        turn
     }
 }
 

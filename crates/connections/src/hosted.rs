@@ -121,8 +121,7 @@ impl Connections {
             remote: Some(account.clone()),
         };
         match self.settle(&ticket, &connection, obtained).await {
-            Ok(mut finished) => {
-                finished.replaced = replaced.is_some();
+            Ok(finished) => {
                 self.forget_later(&connection.provider, replaced);
                 Ok(finished)
             }

@@ -3,6 +3,7 @@
 
 mod apps;
 mod attempt;
+mod consumers;
 mod create;
 mod error;
 mod finish;
@@ -66,13 +67,17 @@ pub struct Parts {
 #[derive(Debug)]
 struct Inner {
     parts: Parts,
-    flights: fresh::Flights,
+    consumers: consumers::Consumers,
+    /// Whose consumers are being told something, one thing at a time.
+    telling: fresh::Turns<()>,
+    flights: fresh::Turns<fresh::LastFailure>,
     tasks: TaskTracker,
 }
 
 impl Connections {
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(Inner { parts, flights: fresh::Flights::default(), tasks: TaskTracker::new() }))
+        let (consumers, telling, flights) = (consumers::Consumers::default(), fresh::Turns::default(), fresh::Turns::default());
+        Self(Arc::new(Inner { parts, consumers, telling, flights, tasks: TaskTracker::new() }))
     }
 
     /// The address to register at a provider as the redirect URL.
@@ -80,10 +85,11 @@ impl Connections {
         format!("{}{CALLBACK_PATH}", self.public_url)
     }
 
-    /// Waits for grants on their way in; a refresh that is cut off could lose its new token.
+    /// Waits for grants on their way in, because a refresh that is cut off could lose its new token, and lets go of the consumers.
     pub async fn drain(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
+        self.0.consumers.clear();
     }
 
     /// Runs to its end even if the caller goes away.

@@ -1,7 +1,6 @@
 //! The life of a connection after it was made: read, refresh, revoke, delete.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Integration;
@@ -12,7 +11,7 @@ use kernel::{ConnectionId, ProjectId, Scope};
 use crate::attempt::Target;
 use crate::create::check_fields;
 use crate::oauth::token::post;
-use crate::{Connection, ConnectionError, Connections, Consumer, store};
+use crate::{Connection, ConnectionError, Connections, store};
 
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -56,8 +55,8 @@ impl Connections {
     pub async fn refresh(&self, scope: Scope, id: ConnectionId, force: bool) -> Result<Refreshed, ConnectionError> {
         let connection = self.get(scope.project, id).await?;
         if connection.is_no_auth() {
-            store::revalidate(&self.db, scope.project, id, self.clock.now()).await?;
-            return Ok(Refreshed { connection: self.get(scope.project, id).await?, redirect_url: None });
+            let this = self.clone();
+            return self.undisturbed(async move { this.revalidate(&connection).await }).await;
         }
         if !connection.is_active {
             return Err(ConnectionError::Inactive(connection.slug));
@@ -116,8 +115,28 @@ impl Connections {
         Ok(Some(connection.clone()))
     }
 
-    /// Makes a connection unusable and forgets its credential. Local and repeatable.
-    pub async fn revoke(&self, scope: Scope, id: ConnectionId) -> Result<Connection, ConnectionError> {
+    /// Makes a connection that needs no credential usable again.
+    async fn revalidate(&self, former: &Connection) -> Result<Refreshed, ConnectionError> {
+        store::revalidate(&self.db, former.project, former.id, self.clock.now()).await?;
+        let connection = self.get(former.project, former.id).await?;
+        if !former.is_valid && connection.is_usable() {
+            self.tell_connected(connection.clone(), None);
+        }
+        Ok(Refreshed { connection, redirect_url: None })
+    }
+
+    /// Makes a connection unusable, forgets its credential, and tells who used it; `why` is for people. Local and repeatable.
+    pub async fn revoke(&self, scope: Scope, id: ConnectionId, why: &'static str) -> Result<Connection, ConnectionError> {
+        let this = self.clone();
+        self.undisturbed(async move {
+            let revoked = this.revoke_now(scope, id).await?;
+            this.tell_released(scope.project, id, why).await?;
+            Ok(revoked)
+        })
+        .await
+    }
+
+    async fn revoke_now(&self, scope: Scope, id: ConnectionId) -> Result<Connection, ConnectionError> {
         let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
         let revoked = store::revoke(&self.db, scope.project, id, scope.author(), self.clock.now()).await?;
         let revoked = revoked.ok_or(ConnectionError::NotFound)?;
@@ -125,8 +144,17 @@ impl Connections {
         Ok(revoked)
     }
 
-    /// Deletes a connection, and tells the provider if it listens.
+    /// Deletes a connection, and tells who used it, and the provider if it listens.
     pub async fn delete(&self, scope: Scope, id: ConnectionId) -> Result<(), ConnectionError> {
+        let this = self.clone();
+        self.undisturbed(async move {
+            this.delete_now(scope, id).await?;
+            this.tell_released(scope.project, id, "The connection was deleted.").await
+        })
+        .await
+    }
+
+    async fn delete_now(&self, scope: Scope, id: ConnectionId) -> Result<(), ConnectionError> {
         let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
         let connection = store::delete(&self.db, scope.project, id).await?.ok_or(ConnectionError::NotFound)?;
         self.forget_later(&connection.provider, given_up.into_iter().chain(connection.remote.clone()));
@@ -151,15 +179,5 @@ impl Connections {
             tracing::info!(connection = %connection.id, %error, "deleted, but the provider could not be told");
         }
         Some(())
-    }
-
-    /// Who uses a connection.
-    pub async fn usage(&self, scope: Scope, id: ConnectionId, consumers: &[Arc<dyn Consumer>]) -> Result<Usage, ConnectionError> {
-        self.get(scope.project, id).await?;
-        let mut usage = Usage::new();
-        for consumer in consumers {
-            usage.insert(consumer.kind(), consumer.count(scope.project, id).await?);
-        }
-        Ok(usage)
     }
 }

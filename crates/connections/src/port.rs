@@ -7,6 +7,8 @@ use futures_util::future::BoxFuture;
 use kernel::{ConnectionId, ProjectId, Timestamp};
 use store::StoreError;
 
+use crate::Connection;
+
 /// A credential to be proven.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<'a> {
@@ -127,8 +129,9 @@ pub trait Consumer: Send + Sync + std::fmt::Debug {
 
     fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>>;
 
-    /// Another account took the place of the one that was there.
-    fn replaced(&self, _: ProjectId, _: ConnectionId) -> BoxFuture<'_, Result<(), StoreError>> {
+    /// The connection was connected, or works again. `former` is the row as it was, where another account was behind it: its credential can
+    /// still be used.
+    fn connected<'a>(&'a self, _: &'a Connection, _former: Option<&'a Connection>) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async { Ok(()) })
     }
 

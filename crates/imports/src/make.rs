@@ -20,6 +20,8 @@ const MAX_IMPORTS: i64 = 100;
 const MAX_DEFINITION: usize = 24 << 20;
 const MAX_DEFINITIONS: usize = 96 << 20;
 const MAX_SKIPPED: usize = 2000;
+/// What those who used a connection hear that lost its credential.
+const MOVED_HOSTS: &str = "Its integration was imported anew and sends credentials to other hosts.";
 
 /// How far an import shall go.
 #[derive(Clone, Copy, Debug, Default)]
@@ -272,31 +274,30 @@ impl Imports {
         }
         // Those that only wait for a person are stopped too: what the person types was meant for the old hosts.
         for connection in held.connections {
-            self.connections.revoke(scope, connection.id).await?;
+            self.connections.revoke(scope, connection.id, MOVED_HOSTS).await?;
             made.released.push(connection.id);
         }
         self.drop_apps(scope.project, &held.apps).await
     }
 
-    /// Removes an import. While it is connected, only by force, and then its connections go with it; they are handed back.
-    pub async fn delete(&self, scope: Scope, id: ImportId, force: bool) -> Result<Vec<ConnectionId>, ImportError> {
+    /// Removes an import. While it is connected, only by force, and then its connections go with it.
+    pub async fn delete(&self, scope: Scope, id: ImportId, force: bool) -> Result<(), ImportError> {
         let import = self.get(scope.project, id).await?;
         let held = self.held(scope.project, &import).await?;
         let names = held.names(|_| true);
         if !names.is_empty() && !force {
             return Err(ImportError::InUse { why: "it is connected", names });
         }
-        let mut released = Vec::with_capacity(held.connections.len());
         for connection in held.connections {
             match self.connections.delete(scope, connection.id).await {
-                Ok(()) | Err(connections::ConnectionError::NotFound) => released.push(connection.id),
+                Ok(()) | Err(connections::ConnectionError::NotFound) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         self.drop_apps(scope.project, &held.apps).await?;
         let deleted = rows::delete(&self.db, scope.project, id).await?;
         self.mirror.reload(scope.project).await?;
-        if deleted { Ok(released) } else { Err(ImportError::NotFound) }
+        if deleted { Ok(()) } else { Err(ImportError::NotFound) }
     }
 
     async fn held(&self, project: ProjectId, import: &Import) -> Result<Held, ImportError> {

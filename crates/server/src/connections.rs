@@ -218,7 +218,6 @@ pub(crate) async fn fetch(app: &App, scope: Scope, id: ConnectionId) -> ApiResul
 
 pub(crate) async fn delete(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<StatusCode> {
     app.connections.delete(scope, id).await?;
-    release(app, scope, id, "The connection was deleted.").await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -231,21 +230,12 @@ pub(crate) async fn refresh(app: &App, scope: Scope, id: ConnectionId, options: 
 }
 
 pub(crate) async fn revoke(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConnectionAnswer>> {
-    let connection = app.connections.revoke(scope, id).await?;
-    release(app, scope, id, "The connection was revoked.").await?;
+    let connection = app.connections.revoke(scope, id, "The connection was revoked.").await?;
     Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
 }
 
-/// Tells everyone who uses the connection that it is of no use any more.
-pub(crate) async fn release(app: &App, scope: Scope, id: ConnectionId, why: &str) -> ApiResult<()> {
-    for consumer in &app.consumers {
-        consumer.released(scope.project, id, why).await?;
-    }
-    Ok(())
-}
-
 pub(crate) async fn usage(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<UsageAnswer>> {
-    let usage = app.connections.usage(scope, id, &app.consumers).await?;
+    let usage = app.connections.usage(scope, id).await?;
     Ok(Json(UsageAnswer { count: 1, usage: usage.into_iter().map(|(kind, count)| (kind.to_owned(), count)).collect() }))
 }
 

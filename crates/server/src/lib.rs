@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use ::agents::Agents;
 use ::catalog::Catalog;
-use ::connections::{Connections, Consumer};
+use ::connections::Connections;
 use ::imports::Imports;
 use ::mcp::Mcp;
 use ::tools::Tools;
@@ -50,8 +50,6 @@ pub struct Parts {
     pub triggers: Triggers,
     pub agents: Agents,
     pub mcp: Mcp,
-    /// Everyone who uses connections.
-    pub consumers: Vec<Arc<dyn Consumer>>,
     pub operator_key: KeyHash,
     pub metrics: operations::Metrics,
     pub options: Options,

@@ -152,6 +152,9 @@ impl Yard {
             connections: connections.clone(),
             tools: tools.clone(),
         });
+        connections.register(Arc::new(tools.clone()));
+        connections.register(Arc::new(triggers.clone()));
+        connections.register(Arc::new(agents.clone()));
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
@@ -189,7 +192,6 @@ impl Yard {
             triggers: self.triggers.clone(),
             mcp: ::mcp::Mcp::default(),
             agents: self.agents.clone(),
-            consumers: vec![Arc::new(self.tools.clone()), Arc::new(self.triggers.clone()), Arc::new(self.agents.clone())],
             operator_key: self.operator_key.hash(),
             metrics: server::operations::Metrics::default(),
             options: Options {

@@ -267,16 +267,6 @@ impl Triggers {
         }
     }
 
-    /// Another account is behind a connection: what it watches is watched through the new one.
-    pub(crate) async fn register_again(&self, project: ProjectId, connection: ConnectionId) -> Result<(), TriggerError> {
-        for row in rows::of_connection(&self.db, project, connection).await? {
-            if fires(&row) && row.trigger_id.is_some() {
-                self.restore(&row).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Makes the trigger of a subscription anew; whether that worked is in its row.
     async fn restore(&self, row: &Subscription) -> Result<bool, TriggerError> {
         let registered = match self.watched_by(row).await {

@@ -4,6 +4,7 @@
 mod approvals;
 pub mod backoff;
 mod clock;
+mod consumer;
 mod context;
 mod deliveries;
 mod engine;
@@ -31,10 +32,9 @@ use std::time::Duration;
 use ::store::{Db, StoreError};
 use accounts::Accounts;
 use catalog::Catalog;
-use connections::{Connections, Consumer};
-use futures_util::future::BoxFuture;
+use connections::Connections;
+use kernel::Clock;
 use kernel::seal::Sealer;
-use kernel::{Clock, ConnectionId, ProjectId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -189,39 +189,5 @@ impl std::ops::Deref for Triggers {
 
     fn deref(&self) -> &Parts {
         &self.0.parts
-    }
-}
-
-/// The live subscriptions of a connection count as its use.
-impl Consumer for Triggers {
-    fn kind(&self) -> &'static str {
-        "triggers"
-    }
-
-    fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>> {
-        Box::pin(async move {
-            let sql =
-                "select count(*) as live from trigger_subscriptions where project_id = $1 and connection_id = $2 and deleted_at is null";
-            let row = self.db.optional(sql, ::store::args![project, connection]).await?;
-            row.map_or(Ok(0), |row| row.get("live"))
-        })
-    }
-
-    fn released<'a>(&'a self, project: ProjectId, connection: ConnectionId, why: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            self.pause_for(project, connection, why).await?;
-            self.remove_remote(project, connection).await
-        })
-    }
-
-    fn replaced(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        let this = self.clone();
-        // A person waits at the page that says so; this may take longer than they do.
-        self.0.tasks.spawn(async move {
-            if let Err(error) = this.register_again(project, connection).await {
-                tracing::error!(%connection, %error, "subscriptions could not be moved to the new account");
-            }
-        });
-        Box::pin(async { Ok(()) })
     }
 }

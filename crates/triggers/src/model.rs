@@ -67,6 +67,8 @@ pub struct Subscription {
     pub trigger_id: Option<String>,
     pub actor: Actor,
     pub life: Lifecycle,
+    /// When it stopped with its connection, with which it starts again.
+    pub(crate) suspended_at: Option<Timestamp>,
     pub(crate) secret: Option<Vec<u8>>,
     pub(crate) poll_cursor: Option<Value>,
 }

@@ -9,7 +9,7 @@ use crate::model::{Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedu
 macro_rules! subscription_columns {
     () => {
         "project_id, id, connection_id, provider, integration, event_key, name, description, tags, meta, data, is_active, is_valid, is_test, reason, \
-         token, secret, trigger_id, poll_cursor, actor_key_id, actor_user_id, created_at, updated_at, deleted_at, created_by_id, updated_by_id, \
+         suspended_at, token, secret, trigger_id, poll_cursor, actor_key_id, actor_user_id, created_at, updated_at, deleted_at, created_by_id, updated_by_id, \
          deleted_by_id"
     };
 }
@@ -68,6 +68,7 @@ pub(crate) fn subscription(row: &Row) -> Result<Subscription, StoreError> {
         trigger_id: row.get("trigger_id")?,
         actor: actor(row)?,
         life: life(row)?,
+        suspended_at: row.get("suspended_at")?,
         secret: row.get("secret")?,
         poll_cursor: row.get("poll_cursor")?,
     })
@@ -183,13 +184,13 @@ pub(crate) async fn insert_subscription(db: &Db, new: &Subscription, hidden: &Hi
     db.execute(sql, args).await.map(|_| ())
 }
 
-/// Writes everything that an edit can change, unless the row was deleted meanwhile.
+/// Writes everything that an edit can change, unless the row was deleted meanwhile. Whoever writes decided whether it is active.
 pub(crate) async fn update_subscription(db: &Db, row: &Subscription, hidden: &Hidden<'_>) -> Result<Option<Subscription>, StoreError> {
     let sql = concat!(
         "update trigger_subscriptions set connection_id = $3, provider = $4, integration = $5, event_key = $6, fingerprint = $7, name = $8, \
          description = $9, tags = $10, meta = $11, data = $12, is_active = $13, is_valid = $14, is_test = $15, reason = $16, secret = $17, \
-         trigger_id = $18, poll_cursor = $19, poll_at = $20, actor_key_id = $21, actor_user_id = $22, updated_at = $23, updated_by_id = $24 \
-         where project_id = $1 and id = $2 and deleted_at is null returning ",
+         trigger_id = $18, poll_cursor = $19, poll_at = $20, actor_key_id = $21, actor_user_id = $22, updated_at = $23, updated_by_id = $24, \
+         token = $25, suspended_at = null where project_id = $1 and id = $2 and deleted_at is null returning ",
         subscription_columns!()
     );
     let args = args![
@@ -216,7 +217,8 @@ pub(crate) async fn update_subscription(db: &Db, row: &Subscription, hidden: &Hi
         row.actor.key,
         row.actor.user,
         row.life.updated_at,
-        row.life.updated_by
+        row.life.updated_by,
+        row.token.as_str()
     ];
     one(db.returning(sql, args).await?, subscription)
 }

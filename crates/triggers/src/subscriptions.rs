@@ -2,7 +2,7 @@
 //! to stop after the row says so.
 
 use kernel::json::sorted;
-use kernel::{ConnectionId, ProjectId, Scope, SubscriptionId, Timestamp, schema};
+use kernel::{ConnectionId, Scope, SubscriptionId, Timestamp, schema};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use store::{StoreError, args};
@@ -81,6 +81,7 @@ impl Triggers {
                 updated_by: Some(scope.author()),
                 deleted_by: None,
             },
+            suspended_at: None,
             secret: None,
             poll_cursor: None,
         };
@@ -199,11 +200,7 @@ impl Triggers {
             }
             // One that was paused with its connection may still have a webhook at the provider.
             self.end(&old, watched.as_ref()).await;
-            let checked = Checked { event_key, watched, fingerprint, data: row.data.clone(), secret: None };
-            self.begin(&mut row, &checked).await?;
-            let hidden =
-                Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), row.life.updated_at) };
-            return rows::update_subscription(&self.db, &row, &hidden).await?.ok_or(TriggerError::NotFound("Subscription"));
+            return self.save_started(row, watched).await;
         }
         if !fires(&row) {
             row.trigger_id = None;
@@ -214,6 +211,16 @@ impl Triggers {
             self.end(&old, watched.as_ref()).await;
         }
         Ok(saved)
+    }
+
+    /// Makes events come for a row that fires now, and writes it.
+    pub(crate) async fn save_started(&self, mut row: Subscription, watched: Option<Watched>) -> Result<Subscription, TriggerError> {
+        let (event_key, config) = read_event(&row.data)?;
+        let fingerprint = fingerprint(row.connection, &event_key, &config, row.is_test);
+        let checked = Checked { event_key, watched, fingerprint, data: row.data.clone(), secret: None };
+        self.begin(&mut row, &checked).await?;
+        let hidden = Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), row.life.updated_at) };
+        rows::update_subscription(&self.db, &row, &hidden).await?.ok_or(TriggerError::NotFound("Subscription"))
     }
 
     /// Forgets a subscription; its history stays.
@@ -241,13 +248,6 @@ impl Triggers {
 
     pub async fn subscriptions(&self, scope: Scope, query: &ParentQuery) -> Result<Vec<Subscription>, TriggerError> {
         Ok(rows::subscriptions(&self.db, scope.project, query).await?)
-    }
-
-    /// Stops the subscriptions of a connection that is revoked or gone; their history stays.
-    pub(crate) async fn pause_for(&self, project: ProjectId, connection: ConnectionId, why: &str) -> Result<(), StoreError> {
-        let sql = "update trigger_subscriptions set is_active = false, poll_at = null, reason = $3, updated_at = $4 \
-                   where project_id = $1 and connection_id = $2 and deleted_at is null and is_active";
-        self.db.execute(sql, args![project, connection, why, self.clock.now()]).await.map(|_| ())
     }
 
     async fn check_subscription(&self, scope: Scope, new: &NewSubscription) -> Result<Checked, TriggerError> {
@@ -369,7 +369,7 @@ fn fingerprint(connection: Option<ConnectionId>, event_key: &str, config: &Map<S
 }
 
 /// A secret that nobody guesses.
-fn token() -> String {
+pub(crate) fn token() -> String {
     format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }
 

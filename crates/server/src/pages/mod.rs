@@ -98,24 +98,9 @@ pub(crate) async fn callback(State(app): State<App>, uri: http::Uri) -> Response
     let returned =
         Returned { state, code: query.code.as_deref(), error: refused.as_deref(), account: query.connected_account_id.as_deref() };
     match app.connections.callback(returned).await {
-        Ok(finished) => {
-            if finished.replaced {
-                replaced(&app, &finished).await;
-            }
-            success(&app, &finished)
-        }
+        Ok(finished) => success(&app, &finished),
         Err(ConnectionError::BadAttempt) => failure(&app, StatusCode::BAD_REQUEST, "Connection could not be activated. Please try again."),
         Err(error) => failed(&app, error),
-    }
-}
-
-/// Tells everyone who uses the connection that another account is behind it now.
-async fn replaced(app: &App, finished: &Finished) {
-    let connection = &finished.connection;
-    for consumer in &app.consumers {
-        if let Err(error) = consumer.replaced(connection.project, connection.id).await {
-            tracing::error!(connection = %connection.id, %error, "what uses the connection could not be told of its new account");
-        }
     }
 }
 

@@ -14,7 +14,6 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
-use crate::connections::release;
 use crate::edge::auth::{EditTools, ViewTools};
 use crate::edge::{ApiResult, LargePayload, PathOf, Payload, QueryOf, Scoped};
 
@@ -253,17 +252,13 @@ fn origin(url: Option<&str>, document: Option<Value>) -> Result<Origin, ImportEr
     }
 }
 
-/// Tells who used the connections that lost their credentials, and answers.
-async fn answer(app: &App, scope: Scope, made: Made, mode: Mode) -> ApiResult<Json<MadeAnswer>> {
-    for connection in &made.released {
-        release(app, scope, *connection, "Its integration was imported anew and sends credentials to other hosts.").await?;
-    }
+fn answer(made: Made, mode: Mode) -> Json<MadeAnswer> {
     let mut import = ImportBody::from(made.import);
     if mode.dry_run && made.is_new {
         import.id = None;
     }
     let difference = made.difference;
-    Ok(Json(MadeAnswer {
+    Json(MadeAnswer {
         count: 1,
         import,
         dry_run: mode.dry_run,
@@ -277,7 +272,7 @@ async fn answer(app: &App, scope: Scope, made: Made, mode: Mode) -> ApiResult<Js
         skipped: made.skipped.into_iter().map(|skipped| SkippedBody { what: skipped.what, why: skipped.why }).collect(),
         warnings: made.warnings,
         disconnected: made.released.into_iter().map(ConnectionId::uuid).collect(),
-    }))
+    })
 }
 
 /// Import an OpenAPI document
@@ -293,7 +288,7 @@ pub(crate) async fn openapi(
 ) -> ApiResult<Json<MadeAnswer>> {
     let mode = options.into();
     let made = app.imports.make(scope, "openapi", request.import.order(scope)?, mode).await?;
-    answer(&app, scope, made, mode).await
+    Ok(answer(made, mode))
 }
 
 /// Import an MCP server
@@ -312,7 +307,7 @@ pub(crate) async fn mcp(
 ) -> ApiResult<Json<MadeAnswer>> {
     let mode = options.into();
     let made = app.imports.make(scope, "mcp", request.import.order(scope)?, mode).await?;
-    answer(&app, scope, made, mode).await
+    Ok(answer(made, mode))
 }
 
 /// List the project's imports
@@ -347,7 +342,7 @@ pub(crate) async fn refresh(
 ) -> ApiResult<Json<MadeAnswer>> {
     let mode = options.into();
     let made = app.imports.refresh(scope, id, mode).await?;
-    answer(&app, scope, made, mode).await
+    Ok(answer(made, mode))
 }
 
 /// Delete an import
@@ -360,8 +355,6 @@ pub(crate) async fn delete(
     PathOf(id): PathOf<ImportId>,
     QueryOf(options): QueryOf<DeleteImport>,
 ) -> ApiResult<StatusCode> {
-    for connection in app.imports.delete(scope, id, options.force).await? {
-        release(&app, scope, connection, "The connection was deleted.").await?;
-    }
+    app.imports.delete(scope, id, options.force).await?;
     Ok(StatusCode::NO_CONTENT)
 }

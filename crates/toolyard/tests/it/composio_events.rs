@@ -136,6 +136,14 @@ with_composio! {
         until("the trigger is gone", async || test.composio.triggers().is_empty()).await;
         let paused = test.subscription(&subscription["id"]).await;
         assert_eq!(paused["flags"]["is_active"], false);
+        // Connected again, it watches again.
+        let refresh = format!("/tools/connections/{}/refresh", text(&connection["id"]));
+        let again = test.post(&refresh, json!({})).await.expect(200)["connection"].take();
+        test.walk_through(text(&again["data"]["redirect_url"])).await.expect_page(200);
+        until("it starts again", async || test.subscription(&subscription["id"]).await["flags"]["is_active"] == true).await;
+        let back = test.subscription(&subscription["id"]).await;
+        assert_eq!(test.composio.emit(text(&back["trigger_id"]), json!({"sha": "d"})).await, [202]);
+        settled(test, json!({"subscription_id": subscription["id"]}), 1).await;
     }
 
     async fn a_project_that_goes_leaves_nothing_at_composio(test: &Composed) {

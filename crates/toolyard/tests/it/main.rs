@@ -17,6 +17,7 @@ mod composio;
 mod composio_events;
 mod composio_faults;
 mod connections;
+mod consumers;
 mod discovery;
 mod documents;
 mod edge;

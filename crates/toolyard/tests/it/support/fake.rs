@@ -156,7 +156,8 @@ async fn me(State(state): State<Arc<Shared>>, request: Request) -> Response {
     }
     let key =
         state.seen.lock().unwrap().last().and_then(|seen| seen["headers"]["x-api-key"].as_str().map(str::to_owned)).unwrap_or_default();
-    (code, Json(json!({"id": 7, "login": "ann", "message": format!("answer {code} to {key}")}))).into_response()
+    let (id, login) = if key.contains("other") { (8, "bob") } else { (7, "ann") };
+    (code, Json(json!({"id": id, "login": login, "message": format!("answer {code} to {key}")}))).into_response()
 }
 
 async fn token(State(state): State<Arc<Shared>>, request: Request) -> Json<Value> {

@@ -1,0 +1,92 @@
+//! Subscriptions as users of connections: they stop with a connection that is revoked, start again with one that is back, and move with one
+//! that got another account.
+
+use ::store::{StoreError, args};
+use connections::{Connection, Consumer};
+use futures_util::future::BoxFuture;
+use kernel::{ConnectionId, ProjectId};
+
+use crate::model::Subscription;
+use crate::port::Way;
+use crate::store as rows;
+use crate::subscriptions::{fires, token};
+use crate::target::read_event;
+use crate::{TriggerError, Triggers};
+
+/// The live subscriptions of a connection count as its use.
+impl Consumer for Triggers {
+    fn kind(&self) -> &'static str {
+        "triggers"
+    }
+
+    fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>> {
+        Box::pin(async move {
+            let sql =
+                "select count(*) as live from trigger_subscriptions where project_id = $1 and connection_id = $2 and deleted_at is null";
+            let row = self.db.optional(sql, args![project, connection]).await?;
+            row.map_or(Ok(0), |row| row.get("live"))
+        })
+    }
+
+    fn released<'a>(&'a self, project: ProjectId, connection: ConnectionId, why: &'a str) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.suspend(project, connection, why).await?;
+            self.remove_remote(project, connection).await
+        })
+    }
+
+    fn connected<'a>(&'a self, connection: &'a Connection, former: Option<&'a Connection>) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            for row in rows::of_connection(&self.db, connection.project, connection.id).await? {
+                let moves = former.is_some() && fires(&row);
+                if (row.suspended_at.is_some() || moves)
+                    && let Err(error) = self.watch_again(&row, former).await
+                {
+                    self.note_failure(&row, &error.to_string()).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Triggers {
+    /// Stops the subscriptions of a connection that is revoked or gone, until it is back. Those that a person stopped are left alone.
+    async fn suspend(&self, project: ProjectId, connection: ConnectionId, why: &str) -> Result<(), StoreError> {
+        let sql = "update trigger_subscriptions set is_active = false, suspended_at = $4, poll_at = null, reason = $3, updated_at = $4 \
+                   where project_id = $1 and connection_id = $2 and deleted_at is null and is_active";
+        self.db.execute(sql, args![project, connection, why, self.clock.now()]).await.map(|_| ())
+    }
+
+    /// Has the account that is connected now send what the subscription watches. `former` is the connection as it was with another account,
+    /// which is told to stop.
+    async fn watch_again(&self, old: &Subscription, former: Option<&Connection>) -> Result<(), TriggerError> {
+        let Some(watched) = self.watched_by(old).await? else { return Ok(()) };
+        match former {
+            None => self.end(old, Some(&watched)).await,
+            Some(former) => {
+                let (event_key, config) = read_event(&old.data)?;
+                let before = self.watched(old.project, former.clone(), &event_key, config).await?;
+                self.end(old, Some(&before)).await;
+            }
+        }
+        let mut row = Subscription { is_active: true, reason: None, ..old.clone() };
+        row.life.updated_at = self.clock.now();
+        if former.is_some() {
+            row.poll_cursor = None;
+            if matches!(watched.way, Way::Register) {
+                // The other account may go on sending to the old address.
+                row.token = token();
+            }
+        }
+        self.save_started(row, Some(watched)).await.map(|_| ())
+    }
+
+    /// One that was stopped stays so until the connection is connected again; one that should go on is not valid.
+    async fn note_failure(&self, row: &Subscription, why: &str) -> Result<(), StoreError> {
+        tracing::warn!(subscription = %row.id, why, "a subscription could not be started with its connection");
+        let sql = "update trigger_subscriptions set is_valid = is_valid and suspended_at is not null, reason = $3, updated_at = $4 \
+                   where project_id = $1 and id = $2 and deleted_at is null";
+        self.db.execute(sql, args![row.project, row.id, why, self.clock.now()]).await.map(|_| ())
+    }
+}
