@@ -13,9 +13,9 @@ use crate::resolver::Refused;
 /// A call that got no answer; no variant holds more of the URL than its host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EgressError {
-    #[error("`{host}` is blocked: {reason}; use a public host, or ask the operator to put it on the allow-list")]
+    #[error("`{host}` is blocked: {reason}; use a public host, or ask the operator to add it to the setting `egress_allow`")]
     Blocked { host: String, reason: &'static str },
-    #[error("`{host}` must be called with `https`; plain `http` is only for hosts on the operator's allow-list")]
+    #[error("`{host}` must be called with `https`; plain `http` is only for hosts in the operator's setting `egress_allow`")]
     PlainHttp { host: String },
     #[error("the URL cannot be called: {reason}; correct it and try again")]
     BadUrl { reason: &'static str },

@@ -35,6 +35,14 @@ fn to(method: Method, base: &Url, path: &str) -> Request {
     Request::new(method, base.join(path).unwrap())
 }
 
+#[tokio::test]
+async fn what_is_blocked_names_the_setting_that_opens_it() {
+    for url in ["https://127.0.0.1/", "https://10.0.0.1/", "http://public.example/"] {
+        let error = egress("").send(Request::new(Method::GET, url.parse().unwrap())).await.unwrap_err();
+        assert!(error.to_string().contains("`egress_allow`"), "{error}");
+    }
+}
+
 /// A router that gives the first answer to the first call and 200 to those after it, and counts them.
 fn failing_once(status: StatusCode, headers: &'static [(&'static str, &'static str)]) -> (Router, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
