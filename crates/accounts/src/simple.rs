@@ -68,6 +68,12 @@ impl Accounts {
         Ok(accounts)
     }
 
+    /// The user with an e-mail address.
+    pub async fn user_by_email(&self, email: &str) -> Result<UserId, AccountError> {
+        let row = self.db.optional("select id from users where email = $1", args![normal_email(email)?]).await?;
+        row.map_or(Err(AccountError::UserNotFound), |row| Ok(row.get("id")?))
+    }
+
     /// Removes users with their projects and everything in them: all of them or none.
     pub async fn delete_accounts(&self, users: &[UserId]) -> Result<(), AccountError> {
         let mut tx = self.db.begin().await?;

@@ -91,10 +91,11 @@ pub struct DeleteEntry {
     pub user: UserRef,
 }
 
-/// The user to remove.
+/// The user to remove: by `id`, or by `email` in its place.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct UserRef {
-    pub id: Uuid,
+    pub id: Option<Uuid>,
+    pub email: Option<String>,
 }
 
 /// Create accounts: a user with a project and an owner's key each
@@ -134,7 +135,14 @@ pub(crate) async fn delete(_: Operator, State(app): State<App>, Payload(body): P
     if body.confirm.as_deref() != Some("delete") {
         return Err(ApiError::unprocessable("Set `confirm` to `delete` to remove accounts and everything in their projects."));
     }
-    let users: Vec<UserId> = body.accounts.into_values().map(|entry| UserId::from(entry.user.id)).collect();
+    let mut users: Vec<UserId> = Vec::with_capacity(body.accounts.len());
+    for (name, entry) in body.accounts {
+        users.push(match (entry.user.id, entry.user.email) {
+            (Some(id), None) => UserId::from(id),
+            (None, Some(email)) => app.accounts.user_by_email(&email).await?,
+            _ => return Err(ApiError::unprocessable(format!("`accounts.{name}.user` needs either `id` or `email`."))),
+        });
+    }
     let projects = app.accounts.list_projects().await?;
     let theirs = projects.iter().filter(|project| project.user.is_some_and(|user| users.contains(&user))).map(|project| project.id);
     let left = Left::of(&app, &theirs.collect::<Vec<_>>()).await?;

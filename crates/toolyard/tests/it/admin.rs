@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use kernel::{Permission, Role};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Database, Test, on_both};
 
@@ -39,6 +39,16 @@ on_both! {
         test.admin(Method::DELETE, "/admin/simple/accounts/", Some(delete("delete"))).await.expect(204);
         test.post_as(key, "/tools/connections/query", json!({})).await.expect(401);
         test.admin(Method::DELETE, "/admin/simple/accounts/", Some(delete("delete"))).await.expect(404);
+        let by = |user: Value| Some(json!({"accounts": {"bob": {"user": user}}, "confirm": "delete"}));
+        for (user, status) in [
+            (json!({}), 422),
+            (json!({"id": id, "email": "bob@example.com"}), 422),
+            (json!({"email": "nobody@example.com"}), 404),
+            (json!({"email": " BOB@example.com"}), 204),
+            (json!({"email": "bob@example.com"}), 404),
+        ] {
+            test.admin(Method::DELETE, "/admin/simple/accounts/", by(user)).await.expect(status);
+        }
     }
 
     async fn a_key_says_when_it_was_last_used(test: &Test) {
