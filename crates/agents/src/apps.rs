@@ -50,6 +50,8 @@ impl AppStatus {
 pub struct Route {
     pub integration: Arc<Integration>,
     pub connection: String,
+    /// What there is to say about a connection that its service refuses.
+    pub failure: Option<String>,
 }
 
 /// Every app that a project can see.
@@ -57,7 +59,7 @@ pub struct Route {
 pub struct Apps {
     project: ProjectId,
     catalog: Catalog,
-    /// Newest first.
+    /// In the order in which they are picked.
     rows: HashMap<AppName, Vec<Connection>>,
     added: HashMap<AppName, Timestamp>,
     offered: OnceLock<BTreeMap<AppName, Vec<Arc<Integration>>>>,
@@ -120,7 +122,7 @@ impl Apps {
         }
     }
 
-    /// The newest working connection that the policy lets through, or why there is none.
+    /// The working connection that is picked first of those that the policy lets through, or why there is none.
     pub fn route(&self, app: &AppName, policy: &AppPolicy) -> Result<Route, Reason> {
         let fitting = || self.rows(app).iter().filter(|row| policy.fits(&row.provider, &row.slug));
         let mut usable = fitting().filter(|row| row.is_usable()).peekable();
@@ -129,7 +131,7 @@ impl Apps {
         }
         let route = usable.find_map(|row| {
             let integration = self.catalog.integration(self.project, &row.provider, &row.integration).ok()?;
-            Some(Route { integration, connection: row.slug.clone() })
+            Some(Route { integration, connection: row.slug.clone(), failure: row.failure.clone() })
         });
         route.ok_or_else(|| Reason::NotInCatalog(app.clone()))
     }
@@ -142,8 +144,8 @@ impl Apps {
         match row {
             None => Err(Reason::NoSuchConnection { app, connection: connection.to_owned() }),
             Some(row) if !row.is_usable() => Err(waiting(app, row)),
-            Some(_) => match self.catalog.integration(self.project, provider, integration) {
-                Ok(integration) => Ok(Route { integration, connection: connection.to_owned() }),
+            Some(row) => match self.catalog.integration(self.project, provider, integration) {
+                Ok(integration) => Ok(Route { integration, connection: connection.to_owned(), failure: row.failure.clone() }),
                 Err(_) => Err(Reason::NotInCatalog(app)),
             },
         }

@@ -62,7 +62,7 @@ impl Agents {
 
     /// The apps of a project as they are now.
     pub async fn apps(&self, project: ProjectId) -> Result<Apps, AgentError> {
-        let rows = self.connections.query(project, None, None).await?;
+        let rows = self.connections.choices(project, None, None).await?;
         let added = store::apps::all(&self.db, project).await?;
         Ok(Apps::new(project, self.catalog.clone(), rows, added))
     }

@@ -122,12 +122,17 @@ impl Connections {
         let ticket: Ticket = serde_json::from_slice(&payload).map_err(|_| ConnectionError::BadAttempt)?;
         let sealed =
             store::open_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await?.ok_or(ConnectionError::BadAttempt)?;
-        let plain = self.sealer.open(&sealed, store::place(ticket.c, "attempt_data"))?;
-        let secrets: Secrets = serde_json::from_slice(&plain).map_err(|_| ConnectionError::BadAttempt)?;
+        let secrets = self.open_secrets(ticket.c, &sealed)?;
         if secrets.counter() != counter {
             return Err(ConnectionError::BadAttempt);
         }
         let connection = store::by_id(&self.db, ticket.p, ticket.c).await?.ok_or(ConnectionError::BadAttempt)?;
         Ok((ticket, secrets, connection))
+    }
+
+    /// The secrets of an attempt.
+    pub(crate) fn open_secrets(&self, id: ConnectionId, sealed: &[u8]) -> Result<Secrets, ConnectionError> {
+        let plain = self.sealer.open(sealed, store::place(id, "attempt_data"))?;
+        serde_json::from_slice(&plain).map_err(|_| ConnectionError::BadAttempt)
     }
 }

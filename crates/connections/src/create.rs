@@ -9,7 +9,7 @@ use kernel::{ConnectionId, ProjectId, Scope, Slug};
 use serde_json::{Value, json};
 
 use crate::attempt::{Started, Target};
-use crate::grant::{Times, oauth_scheme};
+use crate::grant::{Times, not_checked, oauth_scheme};
 use crate::life::Refreshed;
 use crate::{Connection, ConnectionError, Connections};
 use crate::{hosted, store};
@@ -30,6 +30,20 @@ pub struct NewConnection {
     pub auth_scheme: Option<String>,
     pub credentials: BTreeMap<String, String>,
     pub scopes: Option<Vec<String>>,
+}
+
+/// What beginning to connect came to.
+#[derive(Default)]
+struct Beginning {
+    /// The attempt, where a person is needed.
+    started: Option<Started>,
+    note: Option<String>,
+}
+
+impl From<Started> for Beginning {
+    fn from(started: Started) -> Self {
+        Self { started: Some(started), note: None }
+    }
 }
 
 impl std::fmt::Debug for NewConnection {
@@ -72,6 +86,8 @@ impl Connections {
             auth_scheme: Some(scheme.name().to_owned()),
             account: None,
             reason: None,
+            failing_since: None,
+            failure: None,
             created_at: now,
             updated_at: now,
             created_by: Some(scope.author()),
@@ -85,7 +101,8 @@ impl Connections {
             expires_at: None,
             generation: 1,
         };
-        let started = self.begin(&mut connection, &integration, scheme, new.credentials.clone(), new.scopes.as_deref()).await?;
+        let Beginning { started, note } =
+            self.begin(&mut connection, &integration, scheme, new.credentials.clone(), new.scopes.as_deref()).await?;
         let inserted = store::insert(&self.db, &connection, started.as_ref().map(|started| &started.stored)).await;
         if let Err(error) = inserted {
             self.forget_later(&new.provider, started.and_then(|started| started.stored.account));
@@ -94,7 +111,7 @@ impl Connections {
                 other => other.into(),
             });
         }
-        Ok(Refreshed { connection, redirect_url: started.map(|started| started.redirect_url) })
+        Ok(Refreshed { connection, redirect_url: started.map(|started| started.redirect_url), note })
     }
 
     /// Fills in the credential, or starts the attempt that will bring it.
@@ -105,19 +122,19 @@ impl Connections {
         scheme: &AuthScheme,
         credentials: BTreeMap<String, String>,
         scopes: Option<&[String]>,
-    ) -> Result<Option<Started>, ConnectionError> {
+    ) -> Result<Beginning, ConnectionError> {
         let target = Target { project: connection.project, id: connection.id };
         match scheme {
             AuthScheme::None(_) => {
                 connection.is_valid = true;
-                Ok(None)
+                Ok(Beginning::default())
             }
             AuthScheme::OAuth2(oauth) => {
                 let fields = check_fields(scheme, credentials)?;
                 let app = self.app_for(connection.project, integration, !oauth.trusts_the_connection()).await?;
                 let app = app.ok_or_else(|| self.no_app(integration, oauth))?;
                 connection.app = Some(app.id);
-                self.start_oauth(target, oauth, &app, &fields, scopes).map(Some)
+                self.start_oauth(target, oauth, &app, &fields, scopes).map(Beginning::from)
             }
             AuthScheme::Hosted(hosted) => {
                 if !credentials.is_empty() {
@@ -126,19 +143,20 @@ impl Connections {
                 }
                 let app = self.app_for_hosted(connection.project, integration, hosted).await?;
                 connection.app = app.as_ref().map(|app| app.id);
-                self.start_hosted(target, integration, hosted, app.as_ref(), scopes).await.map(Some)
+                self.start_hosted(target, integration, hosted, app.as_ref(), scopes).await.map(Beginning::from)
             }
-            _ if credentials.is_empty() => Ok(Some(self.start_form(target, scheme))),
+            _ if credentials.is_empty() => Ok(self.start_form(target, scheme).into()),
             _ => {
                 let mut fields = check_fields(scheme, credentials)?;
                 let Times { refresh_at, expires_at } = self.acquire(integration, scheme, &mut fields).await?;
                 let identity = self.prove(integration, scheme, &fields).await?;
+                let note = not_checked(integration, scheme, &identity);
                 connection.account = identity.account();
                 identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
                 connection.credentials = Some(store::seal_fields(&self.sealer, connection.id, &fields));
                 (connection.refresh_at, connection.expires_at) = (refresh_at, expires_at);
                 connection.is_valid = true;
-                Ok(None)
+                Ok(Beginning { started: None, note })
             }
         }
     }

@@ -8,7 +8,7 @@ use kernel::{AppId, ConnectionId, ProjectId};
 
 use crate::attempt::{Counter, Secrets, Ticket};
 use crate::create::check_fields;
-use crate::grant::{Times, find_scheme, oauth_scheme, reading, token_error};
+use crate::grant::{Times, find_scheme, not_checked, oauth_scheme, reading, token_error};
 use crate::oauth::token::TokenRequest;
 use crate::port::Identity;
 use crate::store::{self, Grant};
@@ -20,6 +20,8 @@ pub struct Finished {
     pub connection: Connection,
     pub integration_name: String,
     pub logo: Option<String>,
+    /// What the person should know.
+    pub note: Option<String>,
 }
 
 /// What a provider sends a person back with.
@@ -177,6 +179,7 @@ impl Connections {
     pub(crate) async fn settle(&self, ticket: &Ticket, former: &Connection, obtained: Obtained<'_>) -> Result<Finished, ConnectionError> {
         let Obtained { integration, scheme, app, mut fields, times, identity, remote } = obtained;
         let account = identity.account();
+        let note = not_checked(integration, scheme, &identity);
         identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
         let sealed = store::seal_fields(&self.sealer, former.id, &fields);
         let grant = Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at, remote };
@@ -187,6 +190,6 @@ impl Connections {
         self.db.flush().await?;
         let connection = store::by_id(&self.db, former.project, former.id).await?.ok_or(ConnectionError::BadAttempt)?;
         self.tell_connected(connection.clone(), connection.is_another_than(former).then(|| former.clone()));
-        Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone() })
+        Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone(), note })
     }
 }

@@ -40,6 +40,11 @@ impl Usable {
         }
     }
 
+    /// Which of the row's credentials it is.
+    pub(crate) fn generation(&self) -> i64 {
+        self.generation
+    }
+
     /// A credential that no row stands behind, for trying a provider.
     pub fn unstored(fields: Fields, scheme: Option<Arc<AuthScheme>>) -> Self {
         Self { fields, scheme, generation: 0 }

@@ -145,6 +145,15 @@ pub(crate) fn find_scheme<'a>(integration: &'a Integration, name: &str) -> Optio
     integration.auth.iter().find(|scheme| scheme.name() == name)
 }
 
+/// What a person should know about a typed credential that nothing was asked with.
+pub(crate) fn not_checked(integration: &Integration, scheme: &AuthScheme, identity: &Identity) -> Option<String> {
+    let is_proven =
+        identity.is_checked || matches!(scheme, AuthScheme::OAuth2(_) | AuthScheme::ClientCredentials(_) | AuthScheme::Hosted(_));
+    let text =
+        || format!("The credential was not checked: {} has no call for that. The first call shows whether it works.", integration.name);
+    (!is_proven).then(text)
+}
+
 pub(crate) fn token_error(integration: &Integration, error: TokenError) -> ConnectionError {
     let integration = integration.name.clone();
     match error {

@@ -137,6 +137,26 @@ impl Connections {
         }
     }
 
+    /// The row as its provider knows it: an account may be connected though the person has not come back to say so.
+    pub async fn look_again(&self, connection: Connection) -> Result<Connection, ConnectionError> {
+        if connection.is_usable() || !self.hosts.contains_key(connection.provider.as_str()) {
+            return Ok(connection);
+        }
+        let (project, id) = (connection.project, connection.id);
+        let Some((nonce, sealed)) = store::waiting_attempt(&self.db, project, id, self.clock.now()).await? else { return Ok(connection) };
+        let mut secrets = self.open_secrets(id, &sealed)?;
+        let Some(account) = secrets.account.take() else { return Ok(connection) };
+        let integration = self.integration_of(&connection).await?;
+        let Ok(Standing::Works) = self.host(&integration)?.standing(&account).await else { return Ok(connection) };
+        let (this, ticket) = (self.clone(), Ticket { p: project, c: id, n: nonce });
+        match self.undisturbed(async move { this.finish_hosted(ticket, secrets, account, connection, None).await }).await {
+            Ok(finished) => Ok(finished.connection),
+            // The person came back at the same moment.
+            Err(ConnectionError::BadAttempt) => self.get(project, id).await,
+            Err(error) => Err(error),
+        }
+    }
+
     /// Looks whether the account still works; asks a person if it does not, or in any case with `force`.
     pub(crate) async fn refresh_hosted(
         &self,
@@ -151,7 +171,7 @@ impl Connections {
             && let Some(account) = &connection.remote
         {
             match self.host(integration)?.standing(account).await.map_err(|error| explained(integration, error))? {
-                Standing::Works => return Ok(Refreshed { connection, redirect_url: None }),
+                Standing::Works => return Ok(Refreshed { connection, redirect_url: None, note: None }),
                 Standing::Waits => {}
                 Standing::Broken(reason) => store::invalidate(&self.db, &connection, &reason, self.clock.now()).await?,
             }
@@ -169,7 +189,7 @@ impl Connections {
         // The callback of the attempt that was given up may have come in meanwhile; from now on it cannot.
         let current = self.get(target.project, target.id).await?;
         self.forget_later(&connection.provider, given_up.filter(|account| current.remote.as_ref() != Some(account)));
-        Ok(Refreshed { connection: current, redirect_url: Some(started.redirect_url) })
+        Ok(Refreshed { connection: current, redirect_url: Some(started.redirect_url), note: None })
     }
 
     /// Refuses a connection whose account does not work any more, and says so in its row.

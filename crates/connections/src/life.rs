@@ -10,6 +10,7 @@ use kernel::{ConnectionId, ProjectId, Scope};
 
 use crate::attempt::Target;
 use crate::create::check_fields;
+use crate::grant::not_checked;
 use crate::oauth::token::post;
 use crate::{Connection, ConnectionError, Connections, store};
 
@@ -20,6 +21,8 @@ const REVOKE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Refreshed {
     pub connection: Connection,
     pub redirect_url: Option<String>,
+    /// What the caller should know.
+    pub note: Option<String>,
 }
 
 /// How many consumers of each kind a connection has.
@@ -70,9 +73,9 @@ impl Connections {
         }
         if !force
             && connection.is_usable()
-            && let Some(connection) = self.refresh_quietly(&connection, &integration, scheme).await?
+            && let Some(refreshed) = self.refresh_quietly(&connection, &integration, scheme).await?
         {
-            return Ok(Refreshed { connection, redirect_url: None });
+            return Ok(refreshed);
         }
         let target = Target { project: scope.project, id };
         let started = match &**scheme {
@@ -90,7 +93,7 @@ impl Connections {
         if !store::set_attempt(&self.db, scope.project, id, &started.stored).await? {
             return Err(ConnectionError::NotFound);
         }
-        Ok(Refreshed { connection: self.get(scope.project, id).await?, redirect_url: Some(started.redirect_url) })
+        Ok(Refreshed { connection: self.get(scope.project, id).await?, redirect_url: Some(started.redirect_url), note: None })
     }
 
     /// Renews or proves what there is; nothing when a person is needed.
@@ -99,20 +102,33 @@ impl Connections {
         connection: &Connection,
         integration: &Integration,
         scheme: &AuthScheme,
-    ) -> Result<Option<Connection>, ConnectionError> {
+    ) -> Result<Option<Refreshed>, ConnectionError> {
+        let fresh = |connection, note| Refreshed { connection, redirect_url: None, note };
+        // The service refuses what these brought, and would refuse what they bring next.
+        if connection.is_failing() && matches!(scheme, AuthScheme::OAuth2(_)) {
+            return Ok(None);
+        }
         let usable = self.unseal(connection, integration)?;
         let orphaned = matches!(scheme, AuthScheme::OAuth2(_)) && self.app_used(connection.project, connection.app).await?.is_none();
         if usable.can_renew() && !orphaned {
             return match self.renew(connection, integration).await {
                 Err(ConnectionError::NotValid { .. }) => Ok(None),
-                renewed => renewed.map(Some),
+                renewed => renewed.map(|renewed| Some(fresh(renewed, None))),
             };
         }
         if matches!(scheme, AuthScheme::OAuth2(_)) {
             return Ok(None);
         }
-        self.prove(integration, scheme, &usable.fields).await?;
-        Ok(Some(connection.clone()))
+        let identity = match self.prove(integration, scheme, &usable.fields).await {
+            Err(ConnectionError::Refused { .. }) if connection.is_failing() => return Ok(None),
+            proven => proven?,
+        };
+        if connection.is_failing() && !identity.is_checked {
+            return Ok(None);
+        }
+        self.worked(connection).await;
+        let connection = self.get(connection.project, connection.id).await?;
+        Ok(Some(fresh(connection, not_checked(integration, scheme, &identity))))
     }
 
     /// Makes a connection that needs no credential usable again.
@@ -122,7 +138,7 @@ impl Connections {
         if !former.is_valid && connection.is_usable() {
             self.tell_connected(connection.clone(), None);
         }
-        Ok(Refreshed { connection, redirect_url: None })
+        Ok(Refreshed { connection, redirect_url: None, note: None })
     }
 
     /// Makes a connection unusable, forgets its credential, and tells who used it; `why` is for people. Local and repeatable.

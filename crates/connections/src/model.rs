@@ -26,6 +26,10 @@ pub struct Connection {
     pub account: Option<Value>,
     /// Why it is not valid.
     pub reason: Option<String>,
+    /// Since when its service refuses the credential.
+    pub failing_since: Option<Timestamp>,
+    /// What there is to say about that, for people.
+    pub failure: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub created_by: Option<Uuid>,

@@ -20,6 +20,8 @@ pub struct Probe<'a> {
 /// What a proof brought to light.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
+    /// Whether the service was asked with the credential; one that has no call for that is not.
+    pub is_checked: bool,
     pub id: Option<String>,
     pub label: Option<String>,
     /// Fields that the provider named, to be kept with the credential.

@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 use store::{Db, Row, StoreError, args};
 use uuid::Uuid;
 
-use crate::Connection;
+use crate::{Broken, Connection};
 
 const TABLE: &str = "gateway_connections";
 
 macro_rules! columns {
     () => {
         "project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, asked, account, \
-         reason, app_id, remote_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
+         reason, failing_since, failure, app_id, remote_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
     };
 }
 
@@ -36,6 +36,8 @@ fn read(row: &Row) -> Result<Connection, StoreError> {
         asked: row.get::<Option<Value>>("asked")?.and_then(|asked| serde_json::from_value(asked).ok()).unwrap_or_default(),
         account: row.get("account")?,
         reason: row.get("reason")?,
+        failing_since: row.get("failing_since")?,
+        failure: row.get("failure")?,
         app: row.get("app_id")?,
         remote: row.get("remote_id")?,
         credentials: row.get("credentials")?,
@@ -159,6 +161,19 @@ pub(crate) async fn open_attempt(
     Ok(row.map(|row| row.get::<Option<Vec<u8>>>("attempt_data")).transpose()?.flatten())
 }
 
+/// The nonce and the sealed part of whichever attempt is open.
+pub(crate) async fn waiting_attempt(
+    db: &Db,
+    project: ProjectId,
+    id: ConnectionId,
+    now: Timestamp,
+) -> Result<Option<(String, Vec<u8>)>, StoreError> {
+    let sql = "select attempt, attempt_data from gateway_connections \
+               where project_id = $1 and id = $2 and attempt is not null and attempt_data is not null and attempt_until > $3 and is_active";
+    let row = db.optional(sql, args![project, id, now]).await?;
+    row.map(|row| Ok((row.get("attempt")?, row.get("attempt_data")?))).transpose()
+}
+
 /// Uses an attempt up. Of two that try, one succeeds. The nonce stays until the grant is kept, so that whatever happens to the row
 /// meanwhile wins.
 pub(crate) async fn take_attempt(db: &Db, project: ProjectId, id: ConnectionId, nonce: &str, now: Timestamp) -> Result<bool, StoreError> {
@@ -189,7 +204,7 @@ pub(crate) async fn set_grant(
     account: Option<&Value>,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let sql = "update gateway_connections set is_active = true, is_valid = true, reason = null, auth_scheme = $4, app_id = $5, credentials = $6, \
+    let sql = "update gateway_connections set is_active = true, is_valid = true, reason = null, failing_since = null, failure = null, auth_scheme = $4, app_id = $5, credentials = $6, \
                refresh_at = $7, expires_at = $8, account = coalesce($9, account), generation = generation + 1, lease = null, lease_until = null, \
                attempt = null, attempt_until = null, attempt_remote_id = null, remote_id = $11, updated_at = $10 \
                where project_id = $1 and id = $2 and attempt = $3";
@@ -254,7 +269,7 @@ pub(crate) async fn revoke(
     now: Timestamp,
 ) -> Result<Option<Connection>, StoreError> {
     let sql = concat!(
-        "update gateway_connections set is_valid = false, reason = 'revoked', credentials = null, refresh_at = null, expires_at = null, \
+        "update gateway_connections set is_valid = false, reason = 'revoked', failing_since = null, failure = null, credentials = null, refresh_at = null, expires_at = null, \
          attempt = null, attempt_until = null, attempt_data = null, attempt_remote_id = null, lease = null, lease_until = null, generation = generation + 1, \
          updated_at = $3, updated_by_id = $4 where project_id = $1 and id = $2 returning ",
         columns!()
@@ -268,6 +283,32 @@ pub(crate) async fn revalidate(db: &Db, project: ProjectId, id: ConnectionId, no
         "update gateway_connections set is_valid = true, reason = null, updated_at = $3 where project_id = $1 and id = $2 and not is_valid";
     db.execute(sql, args![project, id, now]).await?;
     Ok(())
+}
+
+/// Notes that the service refuses a credential, unless there is another by now; whether it was noted.
+pub(crate) async fn set_failing(
+    db: &Db,
+    connection: &Connection,
+    generation: i64,
+    failure: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "update gateway_connections set failing_since = coalesce(failing_since, $4), failure = $5 \
+               where project_id = $1 and id = $2 and generation = $3";
+    Ok(db.execute(sql, args![connection.project, connection.id, generation, now, failure]).await? == 1)
+}
+
+pub(crate) async fn clear_failing(db: &Db, project: ProjectId, id: ConnectionId) -> Result<(), StoreError> {
+    let sql = "update gateway_connections set failing_since = null, failure = null where project_id = $1 and id = $2";
+    db.execute(sql, args![project, id]).await.map(|_| ())
+}
+
+/// Counts over all projects, for the operator.
+pub(crate) async fn broken(db: &Db) -> Result<Broken, StoreError> {
+    let sql = "select (select count(*) from gateway_connections where is_active and not is_valid and reason is not null) as not_valid, \
+               (select count(*) from gateway_connections where is_active and is_valid and failing_since is not null) as failing";
+    let row = db.optional(sql, args![]).await?;
+    row.map_or(Ok(Broken::default()), |row| Ok(Broken { not_valid: row.get("not_valid")?, failing: row.get("failing")? }))
 }
 
 /// Keeps why an attempt failed, for a connection that has nothing better.

@@ -124,7 +124,7 @@ impl Imports {
         }
         self.connections.catalog.ready(project).await.map_err(connections::ConnectionError::from)?;
         let Ok(integration) = self.connections.catalog.integration(project, &import.provider, &import.key) else { return Ok(None) };
-        for connection in self.connections.query(project, Some(&import.provider), Some(&import.key)).await? {
+        for connection in self.connections.choices(project, Some(&import.provider), Some(&import.key)).await? {
             if connection.is_usable()
                 && !connection.is_no_auth()
                 && let Ok(usable) = self.connections.usable(&connection, &integration).await

@@ -26,11 +26,11 @@ pub(crate) async fn connect(tools: &Tools, scope: Scope, arguments: Map<String, 
 
 /// The connection that is there, made to work if it does not, or else a new one.
 async fn begin(tools: &Tools, scope: Scope, provider: &str, key: &str, slug: Option<&str>) -> Result<Refreshed, ConnectionError> {
-    let rows = tools.connections.query(scope.project, Some(provider), Some(key)).await?;
+    let rows = tools.connections.choices(scope.project, Some(provider), Some(key)).await?;
     let named = |row: &&Connection| slug.is_none_or(|slug| row.slug == slug);
     let known = rows.iter().filter(named).find(|row| row.is_usable()).or_else(|| rows.iter().find(named));
     match known {
-        Some(row) if row.is_usable() => Ok(Refreshed { connection: row.clone(), redirect_url: None }),
+        Some(row) if row.is_usable() && !row.is_failing() => Ok(Refreshed { connection: row.clone(), redirect_url: None, note: None }),
         Some(row) => tools.connections.refresh(scope, row.id, false).await,
         None => {
             let slug = slug.map_or_else(|| format!("{key}-main"), str::to_owned);
@@ -41,7 +41,7 @@ async fn begin(tools: &Tools, scope: Scope, provider: &str, key: &str, slug: Opt
 }
 
 fn told(name: &str, begun: Refreshed) -> Outcome {
-    let Refreshed { connection, redirect_url } = begun;
+    let Refreshed { connection, redirect_url, note } = begun;
     let mut structured = json!({"integration": connection.integration, "slug": connection.slug});
     let text = if let Some(url) = redirect_url {
         structured["status"] = "waiting".into();
@@ -49,7 +49,8 @@ fn told(name: &str, begun: Refreshed) -> Outcome {
         format!("Ask the person to open this link and to finish there: {url}\nThen find the tools again.")
     } else {
         structured["status"] = "ready".into();
-        format!("{name} is connected as `{}`.", connection.slug)
+        let note = note.map(|note| format!(" {note}")).unwrap_or_default();
+        format!("{name} is connected as `{}`.{note}", connection.slug)
     };
     Outcome::text(text, Some(structured), false)
 }

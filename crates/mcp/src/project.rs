@@ -29,7 +29,7 @@ pub struct ProjectTools {
 
 /// One tool, before anybody wants to read it.
 pub(crate) enum Entry {
-    Action { integration: Arc<Integration>, action: Arc<Action>, connection: String, is_one_of_many: bool },
+    Action { integration: Arc<Integration>, action: Arc<Action>, connection: String, is_one_of_many: bool, failure: Option<String> },
     Workflow(Box<Artifact>),
 }
 
@@ -69,6 +69,7 @@ impl ProjectTools {
                 action: action.clone(),
                 connection: row.slug.clone(),
                 is_one_of_many,
+                failure: row.failure.clone(),
             }));
         }
         let mut workflows = self.workflows().await?;
@@ -86,10 +87,11 @@ impl ProjectTools {
     /// The definition of a tool; a workflow that cannot be run has none.
     pub(crate) async fn define(&self, entry: &Entry) -> Result<Option<Value>, Fault> {
         match entry {
-            Entry::Action { integration, action, connection, is_one_of_many } => {
-                let description = match is_one_of_many {
-                    true => format!("{} (connection `{connection}`)", action.description),
-                    false => action.description.clone(),
+            Entry::Action { integration, action, connection, is_one_of_many, failure } => {
+                let description = match (failure, is_one_of_many) {
+                    (Some(failure), _) => format!("{} ({failure})", action.description),
+                    (None, true) => format!("{} (connection `{connection}`)", action.description),
+                    (None, false) => action.description.clone(),
                 };
                 let (input, output) = (action.input_schema.value(), action.output_schema.as_ref().map(Document::value));
                 let view = ToolView {
@@ -171,7 +173,7 @@ impl ProjectTools {
         for entry in self.entries().await? {
             entry.call_ref().hash(&mut hasher);
             match &entry {
-                Entry::Action { action, .. } => (Arc::as_ptr(action) as usize).hash(&mut hasher),
+                Entry::Action { action, failure, .. } => (Arc::as_ptr(action) as usize, failure).hash(&mut hasher),
                 Entry::Workflow(artifact) => artifact.updated_at.micros().hash(&mut hasher),
             }
         }

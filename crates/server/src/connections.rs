@@ -51,6 +51,9 @@ pub struct ConnectionBody {
 pub struct ConnectionFlags {
     pub is_active: bool,
     pub is_valid: bool,
+    /// Its service refused the credential at its last use; absent when it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_failing: Option<bool>,
 }
 
 /// What a person has to do or know.
@@ -141,8 +144,11 @@ pub struct RefreshConnection {
 }
 
 impl From<Refreshed> for ConnectionBody {
-    fn from(Refreshed { connection, redirect_url }: Refreshed) -> Self {
+    fn from(Refreshed { connection, redirect_url, note }: Refreshed) -> Self {
         let mut body = Self::from(connection);
+        if note.is_some() {
+            body.status.get_or_insert(ConnectionStatus { redirect_url: None, message: None }).message = note;
+        }
         if let Some(url) = redirect_url {
             body.data["redirect_url"] = json!(url);
             body.status.get_or_insert(ConnectionStatus { redirect_url: None, message: None }).redirect_url = Some(url);
@@ -173,11 +179,15 @@ impl From<Connection> for ConnectionBody {
             description: connection.description,
             provider_key: connection.provider,
             integration_key: connection.integration,
-            flags: ConnectionFlags { is_active: connection.is_active, is_valid: connection.is_valid },
+            flags: ConnectionFlags {
+                is_active: connection.is_active,
+                is_valid: connection.is_valid,
+                is_failing: connection.failing_since.map(|_| true),
+            },
             tags: connection.tags,
             meta,
             data,
-            status: connection.reason.map(|reason| ConnectionStatus { redirect_url: None, message: Some(reason) }),
+            status: connection.reason.or(connection.failure).map(|reason| ConnectionStatus { redirect_url: None, message: Some(reason) }),
             created_at: connection.created_at.to_string(),
             updated_at: connection.updated_at.to_string(),
             created_by_id: connection.created_by,

@@ -4,3 +4,7 @@ create index trigger_deliveries_approval on trigger_deliveries (project_id, appr
 
 -- A subscription that stopped with its connection starts again with it; one that a person stopped does not.
 alter table trigger_subscriptions add column suspended_at bigint;
+
+-- A credential that the service refused at its last use, since when and in which words.
+alter table gateway_connections add column failing_since bigint;
+alter table gateway_connections add column failure text;

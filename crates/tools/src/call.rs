@@ -210,6 +210,7 @@ impl Tools {
             CallRef::Gateway { provider, integration, action, connection } => {
                 let target = self.target(call.scope, provider, integration, action, connection).await?;
                 traces.connection = Some(target.connection.id);
+                let target = Target { connection: self.connections.look_again(target.connection).await?, ..target };
                 target.connection.require_usable()?;
                 check(&target.action, &call.arguments)?;
                 let name = call.target.to_string();
@@ -290,17 +291,24 @@ impl Tools {
 
     async fn run(&self, target: &Target, call: &Call) -> Result<ToolResult, CallError> {
         let Target { integration, connection, .. } = target;
-        let usable = self.connections.usable(connection, integration).await?;
+        let mut usable = self.connections.usable(connection, integration).await?;
         let key = upstream_key(call);
-        match self.attempt(target, call, &usable, &key).await {
-            Err(RunError::Unauthorized(reason)) => {
-                let Some(fresh) = self.connections.after_refusal(connection, integration, &usable).await? else {
-                    return Err(certain(format!("{} refused the credential of `{}`: {reason}", integration.name, connection.slug)));
-                };
-                self.attempt(target, call, &fresh, &key).await.map_err(|error| explain(integration, error))
-            }
-            other => other.map_err(|error| explain(integration, error)),
+        let mut outcome = self.attempt(target, call, &usable, &key).await;
+        if let Err(RunError::Unauthorized(_)) = &outcome
+            && let Some(fresh) = self.connections.after_refusal(connection, integration, &usable).await?
+        {
+            usable = fresh;
+            outcome = self.attempt(target, call, &usable, &key).await;
         }
+        match &outcome {
+            Ok(ToolResult { error: None, .. }) => self.connections.worked(connection).await,
+            Err(RunError::Unauthorized(reason)) => {
+                self.connections.refused(connection, integration, &usable, reason).await;
+                return Err(certain(format!("{} refused the credential of `{}`: {reason}", integration.name, connection.slug)));
+            }
+            _ => {}
+        }
+        outcome.map_err(|error| explain(integration, error))
     }
 
     async fn attempt(&self, target: &Target, call: &Call, usable: &Usable, idempotency_key: &str) -> Result<ToolResult, RunError> {

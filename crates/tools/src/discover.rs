@@ -95,7 +95,7 @@ impl Tools {
     async fn find(&self, scope: Scope, request: &Discover, kind: Kind) -> Result<Discovered, CallError> {
         let cases = request.trimmed()?;
         let meanings = self.meanings(&cases).await;
-        let rows = self.connections.query(scope.project, None, None).await?;
+        let rows = self.connections.choices(scope.project, None, None).await?;
         let examples = self.examples(scope.project).await?;
         let mut desk = Desk { tools: self, scope, request, rows: &rows, examples: &examples, seen: Vec::new() };
         let mut cases = desk.cases(&cases, &meanings, kind)?;
@@ -229,7 +229,7 @@ impl Desk<'_> {
     }
 
     fn search(&self, use_case: &str, meaning: &Meaning, kind: Kind, limit: usize) -> Result<Asked, CallError> {
-        let connected = self.rows.iter().filter(|row| row.is_usable());
+        let connected = self.rows.iter().filter(|row| row.is_usable() && !row.is_failing());
         let preferred: Vec<&str> = connected.map(|row| row.integration.as_str()).collect();
         let wanted = Wanted { use_case, kind, limit, preferred: &preferred, meaning, examples: Some(self.examples) };
         let asked = self.tools.catalog.search(self.scope.project, self.request.provider.as_deref(), &wanted);

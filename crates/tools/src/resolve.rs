@@ -94,7 +94,15 @@ impl Tools {
                 other => CallError::Connection(other.into()).into(),
             })?;
         }
-        let connections = self.connections.query(scope.project, None, None).await.map_err(CallError::from)?;
+        let mut connections = self.connections.query(scope.project, None, None).await.map_err(CallError::from)?;
+        for row in connections.iter_mut().filter(|row| !row.is_usable()) {
+            if tools
+                .iter()
+                .any(|tool| (&tool.provider, &tool.integration, &tool.connection) == (&row.provider, &row.integration, &row.slug))
+            {
+                *row = self.connections.look_again(row.clone()).await.map_err(CallError::from)?;
+            }
+        }
         let connections: HashMap<(&str, &str, &str), &Connection> = connections
             .iter()
             .map(|connection| ((connection.provider.as_str(), connection.integration.as_str(), connection.slug.as_str()), connection))

@@ -129,6 +129,8 @@ pub enum WatchError {
     Config(String),
     /// The provider refused the credential.
     Unauthorized(String),
+    /// The provider takes the credential, and does not let it do this.
+    Forbidden(String),
     /// The provider refused, or answered with something that is no answer.
     Upstream(String),
     /// The provider failed.

@@ -103,20 +103,24 @@ impl Triggers {
     async fn ask(&self, watched: &Watched, row: &Subscription, secret: &str, ask: Ask<'_>) -> Result<Got, TriggerError> {
         let Watched { integration, connection, .. } = watched;
         let url = self.address(row);
-        let usable = self.connections.usable(connection, integration).await?;
+        let mut usable = self.connections.usable(connection, integration).await?;
         let client_secret = match ask {
             Ask::Register => self.connections.client_secret(connection).await?,
             Ask::Unregister(_) | Ask::Poll(_) => None,
         };
         let secrets = Secrets { ours: secret, client: client_secret.as_deref() };
-        let first = once(watched, &usable, &url, secrets, &ask).await;
-        let outcome = match first {
-            Err(WatchError::Unauthorized(reason)) => match self.connections.after_refusal(connection, integration, &usable).await? {
-                Some(fresh) => once(watched, &fresh, &url, secrets, &ask).await,
-                None => Err(WatchError::Unauthorized(reason)),
-            },
-            other => other,
-        };
+        let mut outcome = once(watched, &usable, &url, secrets, &ask).await;
+        if let Err(WatchError::Unauthorized(_) | WatchError::Forbidden(_)) = &outcome
+            && let Some(fresh) = self.connections.after_refusal(connection, integration, &usable).await?
+        {
+            usable = fresh;
+            outcome = once(watched, &usable, &url, secrets, &ask).await;
+        }
+        match &outcome {
+            Ok(_) => self.connections.worked(connection).await,
+            Err(WatchError::Unauthorized(reason)) => self.connections.refused(connection, integration, &usable, reason).await,
+            Err(_) => {}
+        }
         outcome.map_err(|error| explained(&integration.name, error))
     }
 
@@ -135,7 +139,9 @@ impl Triggers {
 pub(crate) fn explained(name: &str, error: WatchError) -> TriggerError {
     match error {
         WatchError::Config(reason) => TriggerError::Invalid(format!("{name}: {reason}")),
-        WatchError::Unauthorized(reason) => TriggerError::Upstream(format!("{name} refused the credential: {reason}")),
+        WatchError::Unauthorized(reason) | WatchError::Forbidden(reason) => {
+            TriggerError::Upstream(format!("{name} refused the credential: {reason}"))
+        }
         WatchError::Upstream(reason) => TriggerError::Upstream(format!("{name}: {reason}")),
         WatchError::Server { status, message } => TriggerError::UpstreamServer(format!("{name} failed with status {status}: {message}")),
         WatchError::Unreachable(error) => TriggerError::Upstream(format!("{name} could not be reached: {error}")),

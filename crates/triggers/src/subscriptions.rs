@@ -263,6 +263,7 @@ impl Triggers {
         let watched = match new.connection {
             Some(connection) => {
                 let connection = self.connections.get(scope.project, connection).await?;
+                let connection = self.connections.look_again(connection).await?;
                 connection.require_usable()?;
                 let watched = self.watched(scope.project, connection, &event_key, config.clone()).await?;
                 check_config(&watched, &config)?;

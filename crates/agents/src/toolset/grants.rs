@@ -294,6 +294,10 @@ impl Configured {
 }
 
 fn tool(call_ref: CallRef, found: Found<'_>, permission: Permission, priority: i64, wished: Option<&str>) -> Tool {
+    let failure = match &found {
+        Found::Action { route, .. } => route.failure.clone(),
+        Found::Workflow(_) | Found::Op(_) => None,
+    };
     let (app, connection, read_only, destructive, shape) = match found {
         Found::Action { app, route, action, .. } => {
             let shape = Shape::Action(route.integration.clone(), action.clone());
@@ -315,7 +319,7 @@ fn tool(call_ref: CallRef, found: Found<'_>, permission: Permission, priority: i
         }
     };
     let wished = wished.map(str::to_owned);
-    Tool { call_ref, name: String::new(), app, connection, read_only, destructive, permission, priority, shape, wished }
+    Tool { call_ref, name: String::new(), app, connection, read_only, destructive, permission, priority, failure, shape, wished }
 }
 
 /// Groups in the order of their priority, the highest first; within one priority each gives one tool in turn.

@@ -40,10 +40,10 @@ impl Toolset {
 
 /// A tool as a model API takes it.
 pub fn define(tool: &Tool, format: Format) -> Value {
-    let (input, output) = (tool.input_schema(), tool.output_schema());
+    let (input, output, description) = (tool.input_schema(), tool.output_schema(), tool.description());
     let view = tools::format::ToolView {
         name: &tool.name,
-        description: tool.description(),
+        description: &description,
         input_schema: &input,
         output_schema: output.as_ref(),
         read_only: tool.read_only,

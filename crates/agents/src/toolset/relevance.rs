@@ -35,7 +35,7 @@ fn document(tool: &Tool) -> Document {
     Document {
         name: tool.title().to_owned(),
         resource: tool.name.clone(),
-        description: tool.description().to_owned(),
+        description: tool.description().into_owned(),
         read_only: tool.read_only.unwrap_or_default(),
         destructive: tool.destructive.unwrap_or_default(),
         ..Document::default()

@@ -131,6 +131,7 @@ mod tests {
             destructive: None,
             permission: Permission::Allow,
             priority,
+            failure: None,
             shape: Shape::Action(integration.clone(), integration.action(key).unwrap().clone()),
             wished: None,
         }

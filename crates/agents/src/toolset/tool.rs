@@ -1,5 +1,6 @@
 //! One tool of a toolset, and one that is not in it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub struct Tool {
     /// `Allow` or `Ask`; what is denied is no tool.
     pub permission: Permission,
     pub priority: i64,
+    /// What there is to say about a connection that its service refuses.
+    pub failure: Option<String>,
     pub(super) shape: Shape,
     /// The name that the author gave it.
     pub(super) wished: Option<String>,
@@ -38,10 +41,15 @@ pub(super) enum Shape {
 }
 
 impl Tool {
-    pub fn description(&self) -> &str {
-        match &self.shape {
+    /// What it does, and that it may not work now.
+    pub fn description(&self) -> Cow<'_, str> {
+        let description = match &self.shape {
             Shape::Action(_, action) => &action.description,
             Shape::Described { description, .. } => description,
+        };
+        match &self.failure {
+            Some(failure) => Cow::Owned(format!("{description} ({failure})")),
+            None => Cow::Borrowed(description),
         }
     }
 

@@ -22,7 +22,7 @@ impl Connector for Mcp {
                 let account = Some(Usable::unstored(probe.fields.clone(), scheme));
                 let _ = self.changes.send(Changed { project: server.project, import: server.import, account });
             }
-            Ok(Identity::default())
+            Ok(Identity { is_checked: true, ..Identity::default() })
         })
     }
 }

@@ -47,6 +47,7 @@ pub(crate) async fn prove(egress: &Egress, service: &Service, probe: Probe<'_>) 
     if let Some(account) = &service.account {
         let found = ask(egress, &account.operation, base_url, scheme, &fields, service.failure.as_ref()).await?;
         let at = |pointer: &Option<String>| found.pointer(pointer.as_deref()?).and_then(plain_text);
+        identity.is_checked = true;
         identity.id = at(&account.id);
         identity.label = at(&account.label);
     }

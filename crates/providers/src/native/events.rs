@@ -196,6 +196,7 @@ fn lacking(service: &Service, watch: Watch<'_>, error: WatchError) -> WatchError
     };
     match error {
         WatchError::Unauthorized(text) => WatchError::Unauthorized(explain(text)),
+        WatchError::Forbidden(text) => WatchError::Forbidden(explain(text)),
         WatchError::Upstream(text) => WatchError::Upstream(explain(text)),
         other => other,
     }
@@ -244,7 +245,7 @@ fn judge_reply(service: &Service, response: &Response, graphql: bool) -> Result<
     }
     let result = reply::read(response, service.failure.as_ref(), graphql.then_some(""));
     match result {
-        Ok(ToolResult { error: Some(error), .. }) if response.status == StatusCode::FORBIDDEN => Err(WatchError::Unauthorized(error)),
+        Ok(ToolResult { error: Some(error), .. }) if response.status == StatusCode::FORBIDDEN => Err(WatchError::Forbidden(error)),
         Ok(ToolResult { error: Some(error), .. }) => Err(WatchError::Upstream(error)),
         Ok(ToolResult { data, .. }) => Ok(data),
         Err(RunError::Unauthorized(text)) => Err(WatchError::Unauthorized(text)),
@@ -263,6 +264,7 @@ fn scrub(error: WatchError, watch: Watch<'_>) -> WatchError {
     match error {
         WatchError::Config(text) => WatchError::Config(fields.scrub(&text)),
         WatchError::Unauthorized(text) => WatchError::Unauthorized(fields.scrub(&text)),
+        WatchError::Forbidden(text) => WatchError::Forbidden(fields.scrub(&text)),
         WatchError::Upstream(text) => WatchError::Upstream(fields.scrub(&text)),
         WatchError::Server { status, message } => WatchError::Server { status, message: fields.scrub(&message) },
         WatchError::Unreachable(error) => WatchError::Unreachable(error),

@@ -208,7 +208,7 @@ async fn a_refusal_names_the_scope_that_was_not_asked_for() {
     let test = Test::start().await.signed_in(Some("s"));
     test.service.on("POST /boxes/b/hooks", 403, json!({"message": "no"}));
     let refused = test.register(json!({"box": "b"})).await;
-    assert!(matches!(refused, Err(WatchError::Unauthorized(text)) if text.contains("needs the scope `hooks`")));
+    assert!(matches!(refused, Err(WatchError::Forbidden(text)) if text.contains("needs the scope `hooks`")));
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn refusals_are_told_apart_and_hide_secrets() {
     let echo = json!({"message": "no: token-of-ours, secret-of-ours"});
     for (status, body, expected) in [
         (401, echo.clone(), "Unauthorized(\"no: …, …\")"),
-        (403, echo.clone(), "Unauthorized(\"403: no: …, …\")"),
+        (403, echo.clone(), "Forbidden(\"403: no: …, …\")"),
         (422, echo.clone(), "Upstream(\"422: no: …, …\")"),
         (429, echo.clone(), "Upstream(\"answered 429: no: …, …\")"),
         (501, echo, "Server { status: 501, message: \"no: …, …\" }"),

@@ -98,7 +98,7 @@ impl From<&Picked<'_>> for ToolBody {
             name: tool.name.clone(),
             call_ref: tool.call_ref.to_string(),
             title: tool.title().to_owned(),
-            description: tool.description().to_owned(),
+            description: tool.description().into_owned(),
             app_name: tool.app.as_ref().map(ToString::to_string),
             connection: tool.connection.clone(),
             read_only: tool.read_only,

@@ -8,6 +8,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
@@ -22,6 +23,7 @@ pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
+    broken_connections: Family<BrokenLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -29,6 +31,11 @@ struct RequestLabels {
     method: String,
     route: String,
     status: u16,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct BrokenLabels {
+    state: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -44,7 +51,10 @@ impl Default for Metrics {
         let durations: Family<RouteLabels, Histogram, fn() -> Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
         registry.register("http_requests", "Requests answered", requests.clone());
         registry.register("http_request_duration_seconds", "Time to answer a request", durations.clone());
-        Self { registry, requests, durations }
+        let broken_connections = Family::default();
+        let help = "Connections that are not valid, or whose service refuses the credential";
+        registry.register("broken_connections", help, broken_connections.clone());
+        Self { registry, requests, durations, broken_connections }
     }
 }
 
@@ -64,6 +74,14 @@ impl Metrics {
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "Operations",
     responses((status = 200, description = "Prometheus text format", body = String, content_type = "text/plain")))]
 pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, ApiError> {
+    match app.connections.broken().await {
+        Ok(broken) => {
+            for (state, count) in [("not_valid", broken.not_valid), ("failing", broken.failing)] {
+                app.metrics.broken_connections.get_or_create(&BrokenLabels { state }).set(count);
+            }
+        }
+        Err(error) => tracing::warn!(%error, "broken connections could not be counted"),
+    }
     let mut text = String::new();
     encode(&mut text, &app.metrics.registry).map_err(|error| ApiError::internal(&error))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -160,7 +160,8 @@ fn success(app: &App, finished: &Finished) -> Response {
     let message = json!({"type": "tools:oauth:complete", "slug": connection.slug, "integration": connection.integration, "success": true});
     let account =
         connection.account.as_ref().and_then(|account| account["label"].as_str()).map(|label| format!(" as {label}")).unwrap_or_default();
-    let text = format!("{} is connected{account}. You can close this window.", finished.integration_name);
+    let note = finished.note.as_deref().map(|note| format!(" {note}")).unwrap_or_default();
+    let text = format!("{} is connected{account}.{note} You can close this window.", finished.integration_name);
     done(app, StatusCode::OK, "Connected", &text, finished.logo.as_deref(), &message)
 }
 

@@ -236,21 +236,25 @@ pub struct State {
     pub slug: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<ConnectionId>,
+    /// Why the connection that is there should be connected again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 impl State {
-    /// The newest usable connection, or what it takes to get one.
+    /// The newest usable connection, one that its service refuses only if there is no other, or what it takes to get one.
     pub(super) fn of(integration: &Integration, rows: &[Connection]) -> Self {
-        if let Some(row) = rows_of(integration, rows).find(|row| row.is_usable()) {
-            return Self { state: READY, slug: Some(row.slug.clone()), id: Some(row.id) };
+        let row = rows_of(integration, rows).find(|row| row.is_usable());
+        if let Some(row) = row.filter(|row| !row.is_failing()) {
+            return Self { state: READY, slug: Some(row.slug.clone()), id: Some(row.id), failure: None };
         }
         let schemes = integration.wire_schemes();
         let state = match () {
-            () if integration.is_no_auth() => READY,
+            () if integration.is_no_auth() && row.is_none() => READY,
             () if schemes.contains(&"api_key") && !schemes.contains(&"oauth") => NEEDS_INPUT,
             () => NEEDS_AUTH,
         };
-        Self { state, slug: None, id: None }
+        Self { state, slug: row.map(|row| row.slug.clone()), id: row.map(|row| row.id), failure: row.and_then(|row| row.failure.clone()) }
     }
 
     pub(super) fn is_ready(&self) -> bool {

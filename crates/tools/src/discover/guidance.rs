@@ -31,6 +31,9 @@ impl Guidance {
             let how = if state.is_ready() { "it needs no account; send" } else { "send" };
             once(&mut self.plan_steps, format!("Connect {}: {how} the request in its `connections[].connect`.", integration.name));
         }
+        if let (Some(failure), Some(id)) = (&state.failure, state.id) {
+            once(&mut self.plan_steps, format!("{failure} POST /tools/connections/{id}/refresh starts it."));
+        }
         match &found.item {
             Item::Action(action) => self.call(integration, action, ""),
             Item::Event(event) => once(&mut self.plan_steps, format!("Subscribe to {}.{}.", integration.key, event.key)),

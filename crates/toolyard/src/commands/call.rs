@@ -113,8 +113,9 @@ pub(super) async fn op_schema(client: &Client, op: &str) -> Option<Value> {
 
 async fn usable_slug(client: &Client, integration: &Integration) -> anyhow::Result<String> {
     let found = query(client, Some(integration)).await?;
-    let usable = list(&found, "connections").iter().find(|connection| is_ready(connection));
+    let usable = list(&found, "connections").iter().filter(|connection| is_ready(connection));
     usable
+        .min_by_key(|connection| connection["flags"]["is_failing"] == true)
         .map(|connection| text(connection, "slug"))
         .with_context(|| format!("{integration} is not connected; run `toolyard connect {integration}`"))
 }

@@ -220,6 +220,9 @@ pub(super) async fn connect(config: Config, args: ConnectArgs) -> anyhow::Result
         print::json(&reply);
     } else if is_ready(&reply["connection"]) {
         print::out(&format!("connected {integration} as {slug}{}\n", account(&reply["connection"])));
+        if let Some(note) = reply["connection"]["status"]["message"].as_str() {
+            print::out(&format!("note: {note}\n"));
+        }
     }
     Ok(())
 }

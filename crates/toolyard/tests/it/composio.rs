@@ -139,6 +139,24 @@ with_composio! {
         until("the account that was denied is gone", async || test.composio.accounts().len() == 1).await;
     }
 
+    async fn an_account_that_works_is_used_though_nobody_came_back(test: &Composed) {
+        let made = test.ask_for("github", "main", json!({})).await.expect(200)["connection"].take();
+        test.call(ISSUE, issue()).await.expect(400);
+        let account = test.composio.accounts()[0]["id"].as_str().unwrap().to_owned();
+        test.composio.finish(&account);
+        test.call(ISSUE, issue()).await.expect(200);
+        let one = format!("/tools/connections/{}", made["id"].as_str().unwrap());
+        assert_eq!(test.get(&one).await.expect(200)["connection"]["flags"]["is_valid"], true);
+
+        let other = test.ask_for("github", "other", json!({})).await.expect(200)["connection"].take();
+        let account = test.composio.accounts().into_iter().find(|found| found["id"] != account.as_str()).unwrap()["id"].as_str().unwrap().to_owned();
+        let data = json!({"event_key": "GITHUB_COMMIT_EVENT", "trigger_config": {"owner": "o", "repo": "r"}});
+        let subscribe = || test.post("/triggers/subscriptions/", json!({"subscription": {"connection_id": other["id"], "data": data}}));
+        subscribe().await.expect(400);
+        test.composio.finish(&account);
+        subscribe().await.expect(200);
+    }
+
     async fn a_refresh_never_breaks_what_works(test: &Composed) {
         let connection = test.connect("github", "main").await;
         let one = format!("/tools/connections/{}", connection["id"].as_str().unwrap());

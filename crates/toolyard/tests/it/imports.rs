@@ -35,7 +35,7 @@ pub(crate) fn pets(fake: &Fake) -> Value {
     })
 }
 
-fn order(document: &Value) -> Value {
+pub(crate) fn order(document: &Value) -> Value {
     json!({"import": {"document": document}})
 }
 

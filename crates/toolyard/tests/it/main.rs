@@ -22,6 +22,7 @@ mod discovery;
 mod documents;
 mod edge;
 mod environments;
+mod failing;
 mod hosted;
 mod imports;
 mod invoke;

@@ -41,7 +41,7 @@ async fn ask(test: &Test, path: &str, key: &str, method: &str, params: Value, ca
 }
 
 /// The result of a request of the newest revision, by the owner.
-async fn result(test: &Test, path: &str, method: &str, params: Value) -> Value {
+pub(crate) async fn result(test: &Test, path: &str, method: &str, params: Value) -> Value {
     ask(test, path, &test.owner, method, params, json!({})).await.expect(200)["result"].take()
 }
 

@@ -161,6 +161,8 @@ pub struct State {
     pub state: Readiness,
     pub slug: Option<String>,
     pub id: Option<Uuid>,
+    /// Why the connection that is there has to be connected again: its service refused the credential.
+    pub failure: Option<String>,
 }
 
 /// The state of an integration, with the request that connects it.
@@ -172,6 +174,8 @@ pub struct IntegrationState {
     pub state: Readiness,
     pub slug: Option<String>,
     pub id: Option<Uuid>,
+    /// Why the connection that is there has to be connected again: its service refused the credential.
+    pub failure: Option<String>,
     pub connect: Option<Connect>,
 }
 

@@ -1,0 +1,71 @@
+//! Credentials that a service refuses. The connection stays usable by name, because the next success shows that it works again; where there
+//! is a choice, another is taken.
+
+use catalog::Integration;
+use catalog::auth::AuthScheme;
+use kernel::ProjectId;
+
+use crate::{Connection, ConnectionError, Connections, Usable, store};
+
+/// The longest text that is kept of what a service said.
+const MAX_REASON: usize = 300;
+
+impl Connection {
+    /// Whether its credential was refused at its last use.
+    pub fn is_failing(&self) -> bool {
+        self.failing_since.is_some()
+    }
+}
+
+/// How many connections do not work, over all projects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Broken {
+    /// Ended, revoked, or with an authorization that failed; not those that only wait for a person.
+    pub not_valid: i64,
+    /// Valid, and refused by their service.
+    pub failing: i64,
+}
+
+impl Connections {
+    /// Active connections in the order in which they are to be picked: first those that are not refused, of those the newest.
+    pub async fn choices(
+        &self,
+        project: ProjectId,
+        provider: Option<&str>,
+        integration: Option<&str>,
+    ) -> Result<Vec<Connection>, ConnectionError> {
+        let mut rows = self.query(project, provider, integration).await?;
+        rows.sort_by_key(Connection::is_failing);
+        Ok(rows)
+    }
+
+    /// The service refused the credential, also after a renewal where one was possible. A provider that keeps accounts itself knows better
+    /// how they stand, so there nothing is noted.
+    pub async fn refused(&self, connection: &Connection, integration: &Integration, used: &Usable, reason: &str) {
+        if let Some(AuthScheme::Hosted(_)) = used.scheme.as_deref() {
+            return;
+        }
+        let reason: String = reason.chars().filter(|c| !c.is_control()).take(MAX_REASON).collect();
+        let text = format!("{} refused the credential of `{}`: {reason}. Connect the account again.", integration.name, connection.slug);
+        let now = self.clock.now();
+        match store::set_failing(&self.db, connection, used.generation(), &text, now).await {
+            Ok(true) if !connection.is_failing() => tracing::warn!(connection = %connection.id, reason, "a credential is refused"),
+            Ok(_) => {}
+            Err(error) => tracing::error!(connection = %connection.id, %error, "a refused credential could not be noted"),
+        }
+    }
+
+    /// The service took the credential.
+    pub async fn worked(&self, connection: &Connection) {
+        if connection.is_failing()
+            && let Err(error) = store::clear_failing(&self.db, connection.project, connection.id).await
+        {
+            tracing::error!(connection = %connection.id, %error, "could not be noted that a credential works again");
+        }
+    }
+
+    /// How many connections do not work.
+    pub async fn broken(&self) -> Result<Broken, ConnectionError> {
+        Ok(store::broken(&self.db).await?)
+    }
+}
