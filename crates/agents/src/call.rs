@@ -61,6 +61,6 @@ impl Agents {
             in_test: request.in_test,
             limit: request.limit,
         };
-        Ok(self.tools.op(scope, request, routes).await?)
+        Ok(Box::pin(self.tools.op(scope, request, routes)).await?)
     }
 }

@@ -96,7 +96,7 @@ fn check_pages(event: &EventSpec, poll: &Poll, pages: &Pages, out: &mut Findings
     match pages {
         Pages::Cursor { next, .. } => require_pointer(next, out),
         Pages::Page { .. } | Pages::Offset { .. } => {
-            out.require(Reading::new(poll).knows_size(), || "`pages` by number need the size of a page in the request".to_owned())
+            out.require(Reading::new(poll).knows_size(), || "`pages` by number need the size of a page in the request".to_owned());
         }
     }
 }
