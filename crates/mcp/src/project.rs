@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use kernel::json::Document;
 use kernel::{CallRef, Scope};
 use serde_json::{Value, json};
-use tools::format::{Format, ToolView, definition, function_name, is_hashed};
+use tools::format::{Format, ToolView, definition, expand_types, function_name, is_hashed};
 use tools::{CallError, Tools};
 use workflows::{Artifact, Family, Query, References, WorkflowError};
 
@@ -119,11 +119,11 @@ impl ProjectTools {
             Err(error) => return Err(Fault::internal(&error)),
         };
         let name = artifact.name.as_deref().unwrap_or(&artifact.slug);
-        let open = json!({"type": "object"});
+        let schema = found.input_schema().map_or_else(|| json!({"type": "object"}), expand_types);
         let view = ToolView {
             name: call_ref,
             description: artifact.description.as_deref().unwrap_or(name),
-            input_schema: found.input_schema().unwrap_or(&open),
+            input_schema: &schema,
             output_schema: None,
             read_only: None,
             destructive: None,

@@ -171,6 +171,10 @@ impl Refs {
     }
 }
 
+fn fits_an_op(pattern: &str) -> bool {
+    op_names().chain(["\u{2}"]).any(|op| meet(pattern, &ops::call_ref(op)))
+}
+
 fn op_names() -> impl Iterator<Item = &'static str> {
     ops::all().iter().flat_map(|op| std::iter::once(&op.op).chain(&op.aliases)).map(String::as_str)
 }

@@ -1,13 +1,16 @@
 //! From an agent's tool configs to tools that can be called: names checked first, then connections and actions, all or nothing.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use catalog::{CatalogError, Reach};
 use connections::Connection;
-use kernel::Scope;
-use serde_json::Value;
+use kernel::{Permission, Scope};
+use serde_json::{Map, Value};
+use workflows::WorkflowError;
+use workflows::embed::{EmbedLimits, ErrorPolicy, contains_embed};
 
-use crate::config::{ConfigError, GatewayTool, OnError, ToolConfig, check_names, coerce_list};
+use crate::config::{ConfigError, GatewayTool, OnError, ToolConfig, check_embeds, check_names, coerce_list};
 use crate::format::{Format, NameCollision, NameTable, ToolView, definition, function_name};
 use crate::{CallError, Tools};
 
@@ -63,9 +66,28 @@ pub enum ResolveError {
 }
 
 impl Tools {
+    /// The configs with what their embeds stand for: parts of workflows, taken as they are now.
+    pub(crate) async fn with_embeds<'a>(&self, scope: Scope, items: &'a [Value]) -> Result<Cow<'a, [Value]>, ResolveError> {
+        if !items.iter().any(contains_embed) {
+            return Ok(Cow::Borrowed(items));
+        }
+        check_embeds(items)?;
+        if !scope.may(Permission::ViewWorkflows) {
+            return Err(CallError::Forbidden(Permission::ViewWorkflows).into());
+        }
+        let whole = Value::Object(Map::from_iter([("tools".to_owned(), Value::Array(items.to_vec()))]));
+        let resolved = self.workflows.resolve(scope, whole, EmbedLimits::default(), ErrorPolicy::Exception).await;
+        let mut resolved = resolved.map_err(|error| CallError::from(WorkflowError::from(error)))?.value;
+        match resolved["tools"].take() {
+            Value::Array(items) => Ok(Cow::Owned(items)),
+            _ => Ok(Cow::Owned(Vec::new())),
+        }
+    }
+
     /// Resolves configs in their order. The first that fails fails all of them, before anything is used.
     pub async fn resolve(&self, scope: Scope, items: &[Value]) -> Result<Resolved, ResolveError> {
-        let configs = coerce_list(items, OnError::Raise)?.configs;
+        let items = self.with_embeds(scope, items).await?;
+        let configs = coerce_list(&items, OnError::Raise)?.configs;
         let mut builtins = Vec::new();
         let mut gateways = Vec::new();
         for config in &configs {

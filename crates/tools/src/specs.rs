@@ -12,7 +12,7 @@ use crate::config::{
     ClientTool, CodeTool, ConfigError, GatewayTool, Hints, Identity, OnError, PlatformTool, ReferenceTool, Runtime, ToolConfig,
     check_names, coerce_list,
 };
-use crate::format::{Format, NameTable, ToolView, definition, function_name};
+use crate::format::{Format, NameTable, ToolView, definition, expand_types, function_name};
 use crate::ops::{self, Dispatch, Mount};
 use crate::permission::{BUILT_INS, Permission};
 use crate::{CallError, Definitions, ResolveError, Resolved, ResolvedTool, Tools};
@@ -150,7 +150,8 @@ impl Tools {
     /// Resolves configs of every kind: gateway tools first, then platform, reference, code and client tools, each in their order. Names
     /// are checked before anything is looked up.
     pub async fn specs(&self, scope: Scope, items: &[Value], callback: &ToolCallback) -> Result<SpecSet, ResolveError> {
-        let configs = coerce_list(items, OnError::Raise)?.configs;
+        let items = self.with_embeds(scope, items).await?;
+        let configs = coerce_list(&items, OnError::Raise)?.configs;
         check_names(&configs)?;
         let mount = Mount::of(&callback.endpoint).map_err(|error| ResolveError::Callback(error.to_string()))?;
         let mut gateways = Vec::new();
@@ -222,6 +223,7 @@ fn is_empty(schema: &Value) -> bool {
 }
 
 fn spec(name: String, description: String, input_schema: Value, hints: &Hints, work: Work) -> ToolSpec {
+    let input_schema = expand_types(&input_schema);
     ToolSpec { name, description, input_schema, render: hints.render.clone(), read_only: None, permission: hints.permission, work }
 }
 

@@ -8,7 +8,7 @@ use kernel::suggest;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{APPROVAL, PERMISSION, ToolConfig};
+use super::{APPROVAL, EMBED, PERMISSION, ToolConfig};
 use crate::permission::BUILT_INS;
 
 /// Why a list of tools is not usable.
@@ -40,6 +40,12 @@ pub enum Problem {
     Missing { kind: &'static str, key: &'static str },
     #[error("`{key}` is not a field of a `{kind}` tool.{nearest}")]
     Unknown { kind: &'static str, key: String, nearest: String },
+    #[error(
+        "An embed stands for another tool, and is put in place at `/tools/specs` and `/tools/resolve` only; write the tool itself here"
+    )]
+    Embed,
+    #[error("`{0}` beside `@ag.embed` would be lost: the embed takes the place of the whole entry. Say it in what is embedded")]
+    BesideEmbed(&'static str),
     #[error("`{first}` and `{second}` contradict each other; keep one")]
     Contradiction { first: &'static str, second: &'static str },
     #[error("`{key}` must be {expected}")]
@@ -152,6 +158,19 @@ fn target(config: &ToolConfig) -> Option<Identity> {
     }
 }
 
+/// An embed takes the place of its whole entry, so a restriction beside it would be lost.
+pub(crate) fn check_embeds(values: &[Value]) -> Result<(), ConfigError> {
+    for (index, value) in values.iter().enumerate() {
+        let Some(fields) = value.as_object().filter(|fields| fields.contains_key(EMBED)) else { continue };
+        let lost = PERMISSION.into_iter().chain(APPROVAL).find(|key| fields.contains_key(*key));
+        if let Some(key) = lost {
+            let problem = Problem::BesideEmbed(key);
+            return Err(ConfigError::Invalid { index: Some(index), value: Box::new(value.clone()), problem });
+        }
+    }
+    Ok(())
+}
+
 fn read(value: &Value) -> Result<ToolConfig, Problem> {
     match value {
         Value::Null => Err(Problem::Null),
@@ -162,6 +181,9 @@ fn read(value: &Value) -> Result<ToolConfig, Problem> {
 }
 
 fn read_object(fields: &Map<String, Value>) -> Result<ToolConfig, Problem> {
+    if fields.contains_key(EMBED) {
+        return Err(Problem::Embed);
+    }
     typed(fields).or_else(|| function_shaped(fields)).unwrap_or_else(|| match fields.get("name") {
         Some(Value::String(name)) if !fields.contains_key("type") => builtin(name, fields),
         _ => Err(Problem::Unsupported),

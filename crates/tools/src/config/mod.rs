@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::permission::Permission;
 
+pub(crate) use coerce::check_embeds;
 pub use coerce::{Coerced, ConfigError, Diagnostic, Identity, OnError, Problem, check_names, coerce, coerce_list};
 pub use schema::json_schema;
 
@@ -21,6 +22,9 @@ pub const KINDS: [&str; 6] = ["builtin", "gateway", "code", "client", "reference
 
 /// The author's word on a tool, under its own name and its older ones.
 const PERMISSION: [&str; 3] = ["permission", "permission_mode", "permissionMode"];
+
+/// What makes an entry an embed.
+const EMBED: &str = "@ag.embed";
 
 /// Flags that stand for `permission: ask`.
 const APPROVAL: [&str; 2] = ["needs_approval", "needsApproval"];

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DEFAULT_PROVIDER, KINDS};
+use super::{DEFAULT_PROVIDER, EMBED, KINDS};
 
 /// As `kernel::Slug` checks it.
 const SLUG: &str = "^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$";
@@ -28,7 +28,7 @@ pub fn json_schema() -> Value {
 }
 
 fn definitions() -> Value {
-    let arms: Vec<Value> = KINDS.iter().map(|kind| json!({"$ref": format!("#/$defs/{kind}")})).collect();
+    let arms: Vec<Value> = KINDS.iter().chain(&["embed"]).map(|kind| json!({"$ref": format!("#/$defs/{kind}")})).collect();
     json!({
         "tool": {"oneOf": arms},
         "builtin": arm("builtin", &["name"], json!({"name": text()}), "Legacy. Built-in tools are always active; this does nothing."),
@@ -37,6 +37,7 @@ fn definitions() -> Value {
         "client": arm("client", &["name"], json!({"name": text(), "description": note(), "input_schema": input_schema()}), "A tool that the caller's application fulfils."),
         "reference": reference(),
         "platform": arm("platform", &["op"], json!({"op": text()}), "An operation of the platform itself."),
+        "embed": embed(),
         "permission": {"enum": ["allow", "ask", "deny", null], "default": null, "description": "Without one the plan of the run decides."},
         "plan": plan(),
         "rule": {"type": "string", "minLength": 1, "description": "`Name` or `Name(prefix:*)`; the prefix is that of the first string argument."},
@@ -88,6 +89,20 @@ fn reference() -> Value {
         {"properties": {"ref_by": {"const": "variant"}, "environment": absent}},
         {"properties": {"ref_by": {"const": "environment"}, "environment": slug, "version": absent}, "required": ["ref_by", "environment"]}
     ]);
+    arm
+}
+
+fn embed() -> Value {
+    let named = closed(
+        &[],
+        json!({"id": {"type": ["string", "null"]}, "slug": {"type": ["string", "null"]}, "version": {"type": ["string", "null"]}}),
+    );
+    let references = json!({"type": "object", "minProperties": 1, "additionalProperties": named});
+    let selector = closed(&[], json!({"key": note(), "path": note()}));
+    let mut arm =
+        closed(&[EMBED], json!({(EMBED): closed(&["@ag.references"], json!({"@ag.references": references, "@ag.selector": selector}))}));
+    arm["description"] =
+        "A tool that is kept in a workflow, an environment or elsewhere; it takes the place of the entry when tools are resolved.".into();
     arm
 }
 
@@ -196,6 +211,7 @@ mod tests {
             "const" => rule == value,
             "enum" => rule.as_array().unwrap().contains(value),
             "type" => rule == type_of(value) || rule.as_array().is_some_and(|types| types.contains(&type_of(value).into())),
+            "minProperties" => value.as_object().is_none_or(|fields| fields.len() >= limit()),
             "minLength" => value.as_str().is_none_or(|text| text.chars().count() >= limit()),
             "maxLength" => value.as_str().is_none_or(|text| text.chars().count() <= limit()),
             "minItems" => value.as_array().is_none_or(|items| items.len() >= limit()),
@@ -248,6 +264,21 @@ mod tests {
             let back = serde_json::to_value(coerce(&tool).unwrap()).unwrap();
             assert!(valid("tools", &json!([back])), "{back}");
         }
+    }
+
+    #[test]
+    fn an_embed_has_its_arm() {
+        let source = json!({"workflow": {"slug": "kit"}});
+        for (embed, fits) in [
+            (json!({"@ag.references": source, "@ag.selector": {"path": "parameters.tool"}}), true),
+            (json!({"@ag.references": source}), true),
+            (json!({"@ag.references": {}}), false),
+            (json!({"@ag.selector": {"path": "parameters.tool"}}), false),
+            (json!({"@ag.references": source, "permission": "deny"}), false),
+        ] {
+            assert_eq!(valid("tools", &json!([{"@ag.embed": embed}])), fits, "{embed}");
+        }
+        assert!(!valid("tools", &json!([{"@ag.embed": {"@ag.references": source}, "permission": "deny"}])));
     }
 
     #[test]

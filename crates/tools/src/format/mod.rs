@@ -4,6 +4,7 @@ mod gemini;
 mod inline;
 mod name;
 mod schema;
+mod types;
 mod validate;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::str::FromStr;
 use serde_json::{Map, Value, json};
 
 pub use name::{NameCollision, NameTable, function_name, is_hashed};
+pub use types::expand_types;
 pub use validate::validate;
 
 /// The most characters of a function's description that OpenAI accepts.

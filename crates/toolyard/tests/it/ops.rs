@@ -247,6 +247,32 @@ on_both! {
         assert!(ops["ops"].as_array().unwrap().iter().all(|op| op["input_schema"]["additionalProperties"] == false));
     }
 
+    async fn an_embedded_tool_is_put_in_place(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let schema = json!({"type": "object", "properties": {"history": {"x-ag-type-ref": "messages", "description": "So far."}}});
+        let tool = json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "MAKE_A_THING", "connection": "main", "name": "make", "permission": "ask"});
+        workflow(test, "kit", json!({"kind": "echo", "schemas": {"inputs": schema}, "parameters": {"tool": tool}})).await;
+        let embed = |path: &str| json!({"@ag.embed": {"@ag.references": {"workflow": {"slug": "kit"}}, "@ag.selector": {"path": path}}});
+        let configs = json!([embed("parameters.tool"), {"type": "reference", "slug": "kit"}]);
+        let specs = test.post("/tools/specs", json!({"tools": configs})).await.expect(200);
+        let (make, kit) = (&specs["customTools"][0], &specs["customTools"][1]);
+        assert_eq!((&make["callRef"], &make["permission"]), (&json!("tools.native.fake.MAKE_A_THING.main"), &json!("ask")));
+        let history = &kit["inputSchema"]["properties"]["history"];
+        assert_eq!((&history["type"], &history["description"], history.get("x-ag-type-ref")), (&json!("array"), &json!("So far."), None));
+        let resolved = test.post("/tools/resolve", json!({"tools": [embed("parameters.tool")]})).await.expect(200);
+        assert_eq!(resolved["custom"][0]["name"], "make");
+
+        test.post("/tools/specs", json!({"tools": [embed("parameters.nope")]})).await.expect(400);
+        let mut denied = embed("parameters.tool");
+        denied["permission"] = json!("deny");
+        assert!(test.post("/tools/specs", json!({"tools": [denied]})).await.detail(422).contains("`permission` beside `@ag.embed` would be lost"));
+        let only = test.key("default", Role::Owner, Some(vec![Permission::ViewTools])).await;
+        test.post_as(&only, "/tools/specs", json!({"tools": [embed("parameters.tool")]})).await.expect(403);
+        let stored = json!({"name": "a", "agent_type": "x", "tool_configs": [embed("parameters.tool")]});
+        assert!(test.post("/agents", stored).await.detail(422).contains("write the tool itself"));
+    }
+
     async fn an_agents_tools_become_specs(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;
