@@ -80,13 +80,8 @@ impl Approver {
 
     /// Whom to turn to.
     fn referral(&self, approval: &Approval) -> Outcome {
-        let (id, url) = (approval.id, format!("{}/tools/approvals/{}", self.public_url, approval.id));
-        let text = format!(
-            "This call waits for a person: {url}\nAn editor of the project approves it with `toolyard approval approve {id}` or by posting \
-             {{\"decision\": \"approve\"}} there. Then make the same call again, with the same arguments."
-        );
-        let structured = json!({"status": approval.status.name(), "approval_id": id, "url": url});
-        Outcome::text(text, Some(structured), true)
+        let mut told = approval.told(&self.public_url);
+        Outcome::text(told.error.unwrap_or_default(), Some(told.data["details"].take()), true)
     }
 
     fn state(&self, approval: ApprovalId) -> String {

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use kernel::{ApprovalId, KeyId, ProjectId, Scope, Timestamp, UserId};
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::{PageSize, Row, StoreError, args};
 use uuid::Uuid;
 
 use crate::idempotency::fingerprint;
 use crate::policy::Asked;
-use crate::{CallError, Tools};
+use crate::reserved::AgentError;
+use crate::{CallError, ToolResult, Tools};
 
 const LIFETIME: Duration = Duration::from_hours(24);
 const MAX_NOTE: usize = 1000;
@@ -67,6 +68,19 @@ pub struct Approval {
 }
 
 impl Approval {
+    /// What a model is told in place of a result, so that it can go on: that the call waits, who decides, and what to do then.
+    pub fn told(&self, public_url: &str) -> ToolResult {
+        let (id, url) = (self.id, format!("{public_url}/tools/approvals/{}", self.id));
+        let message = format!(
+            "This call waits for a person: {url}\nAn editor of the project approves it with `toolyard approval approve {id}` or by posting \
+             {{\"decision\": \"approve\"}} there. Then make the same call again, with the same arguments."
+        );
+        let details = json!({"status": self.status.name(), "approval_id": id, "url": url, "expires_at": self.expires_at.to_string()});
+        let told =
+            AgentError::new("approval_required", message).next("Tell the user that this call waits for approval, and go on without it.");
+        told.details(details).retryable().into()
+    }
+
     fn read(row: &Row, now: Timestamp) -> Result<Self, StoreError> {
         let stored: String = row.get("status")?;
         let expires_at: Timestamp = row.get("expires_at")?;

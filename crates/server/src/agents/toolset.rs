@@ -21,8 +21,7 @@ use crate::App;
 use crate::edge::auth::{RunAgents, ViewAgents};
 use crate::edge::watch::within;
 use crate::edge::{ApiError, ApiResult, OptionalPayload, PathOf, Payload, Scoped};
-use crate::tools::approvals::ApprovalAnswer;
-use crate::tools::call::{CallAnswer, CallData, CallOutcome, answer, request, time_limit};
+use crate::tools::call::{CallAnswer, CallData, CallOutcome, WaitingAnswer, request, time_limit};
 use crate::tools::ops::{Inside, Own};
 
 /// Which tools are wanted.
@@ -163,7 +162,7 @@ pub struct CallAsAgent {
 #[utoipa::path(post, path = "/agents/{agent_id}/call", operation_id = "call_as_agent", tag = "Agents", security(("key" = ["run_agents"])),
     params(("agent_id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call return the first result")),
     request_body = CallAsAgent,
-    responses((status = 200, body = CallAnswer), (status = 202, body = ApprovalAnswer, description = "Waits for a person"),
+    responses((status = 200, body = CallAnswer), (status = 202, body = WaitingAnswer, description = "Waits for a person"),
         (status = 400, description = "Bad ref, arguments or connection"), (status = 403, description = "Not among the agent's tools, or denied"),
         (status = 404, description = "No such agent, action or workflow"), (status = 424, description = "The service refused or could not be reached"),
         (status = 502, description = "The service failed")))]
@@ -179,10 +178,11 @@ pub(crate) async fn call(
     let limit = time_limit(&app, &body.data.function.name);
     let (request, tool_call_id) = request(&app, &headers, body.data)?;
     let call = AgentCall { request, context: body.context };
-    let reply: Result<_, CallError> = match within(limit, app.agents.call(scope, agent, call, &Own { router, headers })).await? {
+    let own = Own { router, headers };
+    let reply: Result<_, CallError> = match within(limit, Box::pin(app.agents.call(scope, agent, call, &own))).await? {
         Ok(reply) => Ok(reply),
         Err(AgentError::Call(error)) => Err(error),
         Err(other) => return Err(other.into()),
     };
-    CallOutcome::of(reply, |reply| answer(reply, tool_call_id))
+    CallOutcome::of(&app, reply, tool_call_id)
 }

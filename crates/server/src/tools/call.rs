@@ -6,15 +6,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
-use kernel::CallRef;
+use kernel::{CallRef, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::permission::Permission;
-use tools::{CallError, CallReply, CallRequest, ops};
+use tools::{CallError, CallReply, CallRequest, ToolResult, ops};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::approvals::ApprovalAnswer;
+use super::approvals::ApprovalBody;
 use crate::edge::auth::RunTools;
 use crate::edge::watch::within;
 use crate::edge::{ApiError, ApiResult, Payload, Scoped};
@@ -99,14 +99,30 @@ pub struct CallMessage {
 #[derive(Debug)]
 pub(crate) enum CallOutcome {
     Done(Box<CallAnswer>),
-    Waiting(Box<ApprovalAnswer>),
+    Waiting(Box<WaitingAnswer>),
+}
+
+/// A call that waits for a person: the approval, and a message that says so to the model in place of a result.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WaitingAnswer {
+    pub count: usize,
+    pub approval: ApprovalBody,
+    /// As if the tool had said no; `id` is that of the approval, and `content` is `{code, message, retryable, next_step, details}`.
+    pub call: CallBody,
 }
 
 impl CallOutcome {
-    pub(crate) fn of(reply: Result<CallReply, CallError>, answer: impl FnOnce(CallReply) -> CallAnswer) -> ApiResult<Self> {
+    pub(crate) fn of(app: &App, reply: Result<CallReply, CallError>, tool_call_id: String) -> ApiResult<Self> {
         match reply {
-            Ok(reply) => Ok(Self::Done(Box::new(answer(reply)))),
-            Err(CallError::Waiting(approval)) => Ok(Self::Waiting(Box::new((*approval).into()))),
+            Ok(CallReply { id, at, result, is_gateway, .. }) => {
+                let call = body(id.uuid(), at, result, is_gateway, tool_call_id);
+                Ok(Self::Done(Box::new(CallAnswer { call })))
+            }
+            Err(CallError::Waiting(approval)) => {
+                let told = approval.told(app.connections.public_url.trim_end_matches('/'));
+                let call = body(approval.id.uuid(), app.tools.clock.now(), told, false, tool_call_id);
+                Ok(Self::Waiting(Box::new(WaitingAnswer { count: 1, approval: (*approval).into(), call })))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -127,7 +143,7 @@ impl IntoResponse for CallOutcome {
 /// approval; made again once that is approved, it goes through.
 #[utoipa::path(post, path = "/tools/call", operation_id = "call_tool", tag = "Tools", security(("key" = ["run_tools"])), request_body = CallTool,
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call return the first result")),
-    responses((status = 200, body = CallAnswer), (status = 202, body = ApprovalAnswer, description = "Waits for a person"),
+    responses((status = 200, body = CallAnswer), (status = 202, body = WaitingAnswer, description = "Waits for a person"),
         (status = 400, description = "Bad ref, arguments or connection"), (status = 403, description = "Denied, or the key lacks what the tool needs"),
         (status = 404, description = "No such connection, action or workflow"), (status = 424, description = "The service refused or could not be reached"),
         (status = 502, description = "The service failed")))]
@@ -140,7 +156,7 @@ pub(crate) async fn call(
     let limit = time_limit(&app, &body.data.function.name);
     let (request, tool_call_id) = request(&app, &headers, body.data)?;
     let reply = within(limit, app.tools.call(scope, request)).await?;
-    CallOutcome::of(reply, |reply| answer(reply, tool_call_id))
+    CallOutcome::of(&app, reply, tool_call_id)
 }
 
 /// The call as the domain takes it, and the id under which the caller knows it.
@@ -200,8 +216,7 @@ pub(crate) fn read_permission(word: Option<&str>) -> ApiResult<Option<Permission
     }
 }
 
-pub(crate) fn answer(reply: CallReply, tool_call_id: String) -> CallAnswer {
-    let CallReply { id, at, result, is_gateway, .. } = reply;
+fn body(id: Uuid, at: Timestamp, result: ToolResult, is_gateway: bool, tool_call_id: String) -> CallBody {
     let code = if result.error.is_none() { "STATUS_CODE_OK" } else { "STATUS_CODE_ERROR" };
     let content = match &result.error {
         error if is_gateway => json!({"data": result.data, "error": error, "successful": error.is_none()}),
@@ -209,11 +224,9 @@ pub(crate) fn answer(reply: CallReply, tool_call_id: String) -> CallAnswer {
         Some(error) if result.data.is_null() => json!({"error": error}),
         _ => result.data,
     };
-    CallAnswer {
-        call: CallBody {
-            id: id.uuid(),
-            status: CallStatus { timestamp: at.to_string(), code, message: result.error },
-            data: CallMessage { role: "tool", tool_call_id, content: content.to_string() },
-        },
+    CallBody {
+        id,
+        status: CallStatus { timestamp: at.to_string(), code, message: result.error },
+        data: CallMessage { role: "tool", tool_call_id, content: content.to_string() },
     }
 }

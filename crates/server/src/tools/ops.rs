@@ -16,7 +16,7 @@ use tower::ServiceExt;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::call::{CallAnswer, CallOutcome, RUN_KIND, answer, is_test, read_permission, time_limit};
+use super::call::{CallAnswer, CallOutcome, RUN_KIND, is_test, read_permission, time_limit};
 use crate::edge::auth::{RunTools, ViewTools};
 use crate::edge::mount;
 use crate::edge::watch::{Unrouted, within};
@@ -148,7 +148,7 @@ pub(crate) async fn list(_: Scoped<ViewTools>) -> Json<OpsAnswer> {
 /// something answers 202 with an approval, unless the project's permissions allow it.
 #[utoipa::path(post, path = "/tools/ops/{op}", operation_id = "call_platform_op", tag = "Tools", security(("key" = ["run_tools"])),
     params(("op" = String, Path)), request_body = CallOp,
-    responses((status = 200, body = CallAnswer), (status = 202, body = super::approvals::ApprovalAnswer, description = "Waits for a person"),
+    responses((status = 200, body = CallAnswer), (status = 202, body = super::call::WaitingAnswer, description = "Waits for a person"),
         (status = 400, description = "Bad arguments, or a value of the run is missing"), (status = 403, description = "Denied"), (status = 404, description = "No such op")))]
 pub(crate) async fn call(
     Scoped(scope, _): Scoped<RunTools>,
@@ -161,8 +161,16 @@ pub(crate) async fn call(
     let permission = read_permission(body.permission.as_deref())?;
     let context = Value::Object(body.context);
     let limit = time_limit(&app, &op);
-    let request =
-        OpRequest { op, arguments: body.arguments, context, permission, in_test: is_test(&headers), limit: Some(run_limit(limit)) };
-    let reply = within(limit, app.tools.op(scope, request, &Own { router, headers })).await?;
-    CallOutcome::of(reply, |reply| answer(reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string())))
+    let request = OpRequest {
+        op,
+        arguments: body.arguments,
+        context,
+        permission,
+        in_test: is_test(&headers),
+        limit: Some(run_limit(limit)),
+        ..OpRequest::default()
+    };
+    let own = Own { router, headers };
+    let reply = within(limit, Box::pin(app.tools.op(scope, request, &own))).await?;
+    CallOutcome::of(&app, reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string()))
 }

@@ -39,7 +39,7 @@ impl AgentError {
         Self { details: Some(Box::new(details)), ..self }
     }
 
-    fn retryable(self) -> Self {
+    pub(crate) fn retryable(self) -> Self {
         Self { retryable: true, ..self }
     }
 }

@@ -68,6 +68,24 @@ on_both! {
         test.call_as(&runner, "tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await.expect(200);
     }
 
+    async fn a_plain_loop_goes_on_while_a_call_waits(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, "*", "ask").await;
+        test.post("/agents", json!({"name": "a", "agent_type": "x", "tool_ids": ["fake"]})).await.expect(200);
+        let rename = json!({"arguments": {"name": "Ada"}, "context": {"workflow": {"artifact": {"id": uuid::Uuid::now_v7()}}}, "id": "t1"});
+        let call = call_body(MAKE, &json!({"title": "a"}));
+        for (path, body) in [("/tools/call", call.clone()), ("/agents/1/call", call), ("/tools/ops/rename_agent", rename)] {
+            let answer = test.post(path, body).await.expect(202);
+            let message = &answer["call"]["data"];
+            assert_eq!((&message["role"], &message["tool_call_id"]), (&json!("tool"), &json!("t1")), "{path}: {answer}");
+            assert_eq!(answer["call"]["status"]["code"], "STATUS_CODE_ERROR");
+            let content: Value = serde_json::from_str(message["content"].as_str().unwrap()).unwrap();
+            assert_eq!((&content["code"], &content["details"]["approval_id"]), (&json!("approval_required"), &answer["approval"]["id"]));
+            assert!(content["message"].as_str().unwrap().contains("waits for a person") && content["next_step"].is_string(), "{content}");
+        }
+    }
+
     async fn an_approval_is_good_for_nothing_else(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;
