@@ -1,5 +1,7 @@
 //! Keys: made once, shown once, kept as a hash, revoked for good.
 
+use std::collections::HashMap;
+
 use kernel::key::PlainKey;
 use kernel::{KeyId, Permission, PermissionSet, ProjectId, Role, Scope, Timestamp, UserId};
 use serde_json::Value;
@@ -62,6 +64,13 @@ fn read_permissions(names: &Value) -> PermissionSet {
     names.as_array().into_iter().flatten().filter_map(|name| name.as_str()?.parse::<Permission>().ok()).collect()
 }
 
+/// The name of a key, and the person that it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub key: String,
+    pub person: Option<String>,
+}
+
 impl Accounts {
     pub async fn create_key(&self, project: ProjectId, new: NewKey) -> Result<(Key, PlainKey), AccountError> {
         let mut tx = self.db.begin().await?;
@@ -79,6 +88,14 @@ impl Accounts {
                    where $1 is null or project_id = $1 order by created_at, id";
         let rows = self.db.all(sql, args![project]).await?;
         Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
+    }
+
+    /// Whose keys a project has, or had: for records that name keys.
+    pub async fn holders(&self, project: ProjectId) -> Result<HashMap<KeyId, Holder>, StoreError> {
+        let sql = "select k.id, k.name, coalesce(u.name, u.email) as person from api_keys k left join users u on u.id = k.user_id \
+                   where k.project_id = $1";
+        let rows = self.db.all(sql, args![project]).await?;
+        rows.iter().map(|row| Ok((row.get("id")?, Holder { key: row.get("name")?, person: row.get("person")? }))).collect()
     }
 
     /// What somebody may do now who did something with this key before: by the same key, or by the newest other key of the same user.

@@ -14,7 +14,7 @@ use store::Db;
 pub use authenticate::Authenticator;
 pub use bootstrap::FirstStart;
 pub use error::AccountError;
-pub use keys::{Key, NewKey};
+pub use keys::{Holder, Key, NewKey};
 pub use projects::{DEFAULT_PROJECT, Project};
 pub use simple::{Account, NewAccount, User};
 

@@ -19,11 +19,12 @@ impl Agents {
     /// Calls a tool by its ref or by its name in the toolset. What the toolset leaves out does not run, and is recorded as refused.
     pub async fn call(&self, scope: Scope, agent: AgentRef, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
         let grants = self.grants(scope, agent).await?;
-        let AgentCall { request, context } = call;
+        let AgentCall { mut request, context } = call;
+        request.origin.agent = Some(grants.agent());
         let target = match grants.target(&request.name) {
             Ok(target) => target,
             Err(error) => {
-                self.tools.record_refusal(scope, &request.name, &error.to_string()).await;
+                self.tools.record_refusal(scope, &request.name, &error.to_string(), request.origin).await;
                 return Err(CallError::from(error).into());
             }
         };
@@ -31,7 +32,7 @@ impl Agents {
         let word = match grants.decide(&target) {
             Ok(word) => word,
             Err(reason) => {
-                self.tools.record_refusal(scope, &name, &reason.to_string()).await;
+                self.tools.record_refusal(scope, &name, &reason.to_string(), request.origin).await;
                 return Err(AgentError::Refused(reason));
             }
         };
@@ -60,6 +61,7 @@ impl Agents {
             permission: request.permission,
             in_test: request.in_test,
             limit: request.limit,
+            origin: request.origin,
         };
         Ok(Box::pin(self.tools.op(scope, request, routes)).await?)
     }

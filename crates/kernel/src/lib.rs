@@ -7,6 +7,7 @@ pub mod hex;
 pub mod id;
 pub mod json;
 pub mod key;
+mod origin;
 pub mod schema;
 pub mod seal;
 pub mod signed;
@@ -21,5 +22,6 @@ pub use id::{
     AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, Id, ImportId, KeyId, ProjectId, RevisionId, RunId,
     ScheduleId, SubscriptionId, UseCaseId, UserId, VariantId,
 };
+pub use origin::Origin;
 pub use slug::Slug;
 pub use time::{Clock, Timestamp};

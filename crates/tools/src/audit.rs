@@ -1,15 +1,17 @@
 //! The audit trail: a row for every call, written in batches so that many calls share one commit.
 
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use connections::Consumer;
 use futures_util::future::BoxFuture;
-use kernel::{CallId, ConnectionId, KeyId, ProjectId, Timestamp, UserId};
+use kernel::{AgentId, CallId, CallRef, ConnectionId, KeyId, Origin, ProjectId, Timestamp, UserId, suggest};
 use store::{Arg, Db, PageSize, Row, StoreError, args};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use crate::call::tool_name;
 use crate::{CallError, Tools};
 
 const QUEUE: usize = 4096;
@@ -17,6 +19,13 @@ const BATCH: usize = 256;
 const MAX_MESSAGE: usize = 500;
 /// How long a row waits for others to share its commit. A commit at once would compete with the answer on its way out.
 const LINGER: Duration = Duration::from_millis(5);
+
+macro_rules! columns {
+    () => {
+        "project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at, tool, agent_id, run_id, step, \
+         delivery_id"
+    };
+}
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +39,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    pub const ALL: [Self; 3] = [Self::Ok, Self::Error, Self::Failed];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -54,7 +65,11 @@ pub struct CallRecord {
     pub project: ProjectId,
     pub key: KeyId,
     pub user: Option<UserId>,
+    /// As it was called.
     pub call_ref: String,
+    /// The one name of the tool, however it was called; nothing where the name means none.
+    pub tool: Option<String>,
+    pub origin: Origin,
     pub connection: Option<ConnectionId>,
     pub outcome: Outcome,
     pub message: Option<String>,
@@ -71,6 +86,13 @@ impl CallRecord {
             key: row.get("key_id")?,
             user: row.get("user_id")?,
             call_ref: row.get("call_ref")?,
+            tool: row.get("tool")?,
+            origin: Origin {
+                agent: row.get("agent_id")?,
+                run: row.get("run_id")?,
+                step: row.get("step")?,
+                delivery: row.get("delivery_id")?,
+            },
             connection: row.get("connection_id")?,
             outcome: Outcome::parse(&row.get::<String>("outcome")?),
             message: row.get("message")?,
@@ -92,12 +114,17 @@ impl CallRecord {
             self.outcome.name(),
             message,
             micros,
-            self.created_at
+            self.created_at,
+            self.tool.as_deref(),
+            self.origin.agent,
+            self.origin.run,
+            self.origin.step.as_deref(),
+            self.origin.delivery
         ]
     }
 }
 
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 15;
 
 /// Statements that insert this many rows at once, the largest first: a trip to the database costs more than a row.
 static INSERTS: LazyLock<[(usize, &'static str); 4]> = LazyLock::new(|| [64, 16, 4, 1].map(|rows| (rows, insert(rows))));
@@ -108,7 +135,7 @@ fn insert(rows: usize) -> &'static str {
         format!("({})", places.join(", "))
     };
     let rows: Vec<String> = (0..rows).map(row).collect();
-    let columns = "project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at";
+    let columns = columns!();
     String::leak(format!("insert into tool_calls ({columns}) values {}", rows.join(", ")))
 }
 
@@ -123,25 +150,38 @@ enum Entry {
 /// Where calls are recorded. A call is answered without waiting for its row, which follows within a moment; whoever reads the record, and
 /// whoever stops the server, waits for the rows that are on their way.
 #[derive(Clone, Debug)]
-pub struct Audit(mpsc::Sender<Entry>);
+pub struct Audit {
+    queue: mpsc::Sender<Entry>,
+    counts: Arc<[AtomicU64; Outcome::ALL.len()]>,
+}
 
 impl Audit {
     pub(crate) fn start(db: Db) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
         tokio::spawn(write(db, receiver));
-        Self(sender)
+        Self { queue: sender, counts: Arc::default() }
+    }
+
+    /// How many calls of this process ended how.
+    pub fn counts(&self) -> [(Outcome, u64); Outcome::ALL.len()] {
+        Outcome::ALL.map(|outcome| (outcome, self.counts[outcome as usize].load(Ordering::Relaxed)))
+    }
+
+    fn count(&self, record: &CallRecord) {
+        self.counts[record.outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// A place for one row; when the writer cannot keep up, calls wait here.
     pub(crate) async fn place(&self) -> Option<Place<'_>> {
-        let place = self.0.reserve().await.inspect_err(|_| tracing::error!("a call could not be recorded: the writer is gone"));
-        place.ok().map(Place)
+        let place = self.queue.reserve().await.inspect_err(|_| tracing::error!("a call could not be recorded: the writer is gone"));
+        place.ok().map(|place| Place { audit: self, place })
     }
 
     /// Hands a call to the writer without waiting, for calls that are dropped in the middle.
     pub(crate) fn record_now(&self, record: CallRecord) {
         let id = record.id;
-        if self.0.try_send(Entry::Record(Box::new(record))).is_err() {
+        self.count(&record);
+        if self.queue.try_send(Entry::Record(Box::new(record))).is_err() {
             tracing::error!(call = %id, "a call could not be recorded: the writer is behind or gone");
         }
     }
@@ -149,18 +189,22 @@ impl Audit {
     /// Waits until everything recorded so far is written.
     pub(crate) async fn settled(&self) {
         let (done, written) = oneshot::channel();
-        if self.0.send(Entry::Barrier(done)).await.is_ok() {
+        if self.queue.send(Entry::Barrier(done)).await.is_ok() {
             let _ = written.await;
         }
     }
 }
 
 /// A place in the writer's queue.
-pub(crate) struct Place<'a>(mpsc::Permit<'a, Entry>);
+pub(crate) struct Place<'a> {
+    audit: &'a Audit,
+    place: mpsc::Permit<'a, Entry>,
+}
 
 impl Place<'_> {
     pub(crate) fn record(self, record: CallRecord) {
-        self.0.send(Entry::Record(Box::new(record)));
+        self.audit.count(&record);
+        self.place.send(Entry::Record(Box::new(record)));
     }
 }
 
@@ -232,8 +276,24 @@ fn next<'a>(rest: &mut &'a [Box<CallRecord>]) -> (&'static str, Vec<Arg<'a>>) {
 pub struct CallFilter {
     pub connection: Option<ConnectionId>,
     pub outcome: Option<String>,
+    /// A ref in any of its forms, or a pattern in which `*` stands for any text.
+    pub tool: Option<String>,
+    pub agent: Option<AgentId>,
+    pub since: Option<Timestamp>,
     pub limit: Option<i64>,
     pub cursor: Option<String>,
+}
+
+/// The tool that a filter means, as it is compared: exactly, or with `%` for any text.
+fn wanted(tool: &str) -> Result<String, CallError> {
+    if tool.contains('*') {
+        let plain: String = tool.chars().flat_map(|letter| if "!%_".contains(letter) { vec!['!', letter] } else { vec![letter] }).collect();
+        return Ok(plain.replace('*', "%").to_lowercase());
+    }
+    let target: CallRef = tool
+        .parse()
+        .map_err(|_| CallError::BadFilter(format!("`tool`: `{tool}` is no ref. Give one, or a pattern; did you mean `*.{tool}.*`?")))?;
+    Ok(tool_name(&target).replace('!', "!!").replace('%', "!%").replace('_', "!_").to_lowercase())
 }
 
 /// One page of calls, newest first.
@@ -245,19 +305,27 @@ pub struct CallPage {
 
 impl Tools {
     pub async fn calls(&self, project: ProjectId, filter: &CallFilter) -> Result<CallPage, CallError> {
-        if let Some(outcome) = filter.outcome.as_deref().filter(|outcome| !["ok", "error", "failed"].contains(outcome)) {
-            return Err(CallError::BadFilter(format!("`{outcome}` is not an outcome; there are ok, error and failed.")));
+        let outcomes = Outcome::ALL.map(Outcome::name);
+        if let Some(outcome) = filter.outcome.as_deref().filter(|outcome| !outcomes.contains(outcome)) {
+            let nearest = suggest::did_you_mean(outcome, outcomes);
+            return Err(CallError::BadFilter(format!("`{outcome}` is not an outcome; there are ok, error and failed.{nearest}")));
         }
+        let tool = filter.tool.as_deref().map(wanted).transpose()?;
         self.audit.settled().await;
         let page = PageSize::asked(filter.limit);
         let before: Option<CallId> = match filter.cursor.as_deref() {
             None | Some("") => None,
             Some(cursor) => Some(cursor.parse().map_err(|_| CallError::BadCursor)?),
         };
-        let sql = "select project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at from tool_calls \
-                   where project_id = $1 and ($2 is null or id < $2) and ($3 is null or connection_id = $3) and ($4 is null or outcome = $4) \
-                   order by id desc limit $5";
-        let rows = self.db.all(sql, args![project, before, filter.connection, filter.outcome.as_deref(), page.rows()]).await?;
+        let sql = concat!(
+            "select ",
+            columns!(),
+            " from tool_calls where project_id = $1 and ($2 is null or id < $2) and ($3 is null or connection_id = $3) \
+             and ($4 is null or outcome = $4) and ($5 is null or lower(coalesce(tool, call_ref)) like $5 escape '!') \
+             and ($6 is null or agent_id = $6) and ($7 is null or created_at >= $7) order by id desc limit $8"
+        );
+        let args = args![project, before, filter.connection, filter.outcome.as_deref(), tool, filter.agent, filter.since, page.rows()];
+        let rows = self.db.all(sql, args).await?;
         let mut calls: Vec<CallRecord> = rows.iter().map(CallRecord::read).collect::<Result<_, _>>()?;
         let cursor = page.cut(&mut calls, |last| last.id.to_string());
         Ok(CallPage { calls, cursor })

@@ -9,7 +9,7 @@ use egress::EgressError;
 use kernel::call_ref::CallRefError;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Violation;
-use kernel::{ApprovalId, CallId, CallRef, ConnectionId, Scope, Timestamp};
+use kernel::{ApprovalId, CallId, CallRef, ConnectionId, Origin, Scope, Timestamp};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -48,6 +48,8 @@ pub struct CallRequest {
     pub progress: Progress,
     /// Ends a call of an integration that nobody wants any more.
     pub stop: CancellationToken,
+    /// What led to it, for the record.
+    pub origin: Origin,
 }
 
 /// A call that came to a result.
@@ -75,6 +77,7 @@ pub(crate) struct Call {
     pub(crate) idempotency_key: Option<String>,
     pub(crate) progress: Progress,
     pub(crate) stop: CancellationToken,
+    pub(crate) origin: Origin,
 }
 
 /// An action with the connection it is called through.
@@ -145,12 +148,12 @@ impl Tools {
     }
 
     /// Records a call that was refused before it came here.
-    pub async fn record_refusal(&self, scope: Scope, name: &str, why: &str) {
-        self.recording(scope, name).finish(&Err(CallError::Denied(why.to_owned())), None).await;
+    pub async fn record_refusal(&self, scope: Scope, name: &str, why: &str, origin: Origin) {
+        self.recording(scope, name, origin).finish(&Err(CallError::Denied(why.to_owned())), None).await;
     }
 
     async fn recorded(&self, scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<CallReply, CallError> {
-        let recording = self.recording(scope, &request.name);
+        let recording = self.recording(scope, &request.name, request.origin.clone());
         let mut traces = Traces::default();
         let reply = match read(scope, target, request) {
             Ok(call) => self.once(&call, recording.id, &mut traces).await,
@@ -160,7 +163,7 @@ impl Tools {
         reply
     }
 
-    pub(crate) fn recording(&self, scope: Scope, name: &str) -> Recording {
+    pub(crate) fn recording(&self, scope: Scope, name: &str, origin: Origin) -> Recording {
         let id = CallId::new();
         let record = CallRecord {
             id,
@@ -168,6 +171,8 @@ impl Tools {
             key: scope.key,
             user: scope.user,
             call_ref: name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect(),
+            tool: name.parse().ok().map(|target| tool_name(&target).chars().take(MAX_NAME).collect()),
+            origin,
             connection: None,
             outcome: Outcome::Failed,
             message: Some("the caller went away".to_owned()),
@@ -250,6 +255,7 @@ impl Tools {
             resumes: call.resumes,
             limit: call.limit,
             idempotency_key: call.idempotency_key.clone(),
+            origin: call.origin.clone(),
             ..InvokeRequest::default()
         };
         let run = Run { found: &found, facts, asked: Asked::one(&call.arguments), caller: call.permission };
@@ -329,9 +335,20 @@ impl Call {
 }
 
 pub(crate) fn read(scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<Call, CallError> {
-    let CallRequest { arguments, idempotency_key, permission, depth, in_test, resumes, limit, progress, stop, .. } = request;
+    let CallRequest { arguments, idempotency_key, permission, depth, in_test, resumes, limit, progress, stop, origin, .. } = request;
     let (target, arguments) = (target?, read_arguments(arguments)?);
-    Ok(Call { scope, target, arguments, permission, depth, in_test, resumes, limit, idempotency_key, progress, stop })
+    Ok(Call { scope, target, arguments, permission, depth, in_test, resumes, limit, idempotency_key, progress, stop, origin })
+}
+
+/// The one name of what a ref leads to, however it is written: ops by their first name, workflows without version and environment.
+pub(crate) fn tool_name(target: &CallRef) -> String {
+    match target {
+        CallRef::Gateway { .. } => target.to_string(),
+        CallRef::Reserved { op } => ops::call_ref(ops::find(op).map_or(op.as_str(), |found| found.op.as_str())),
+        CallRef::Variant { slug, .. } | CallRef::Environment { slug, .. } => {
+            CallRef::Variant { slug: slug.clone(), version: None }.to_string()
+        }
+    }
 }
 
 /// Whether the call is a run, which ends with its caller.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use kernel::{CallRef, Scope, schema};
+use kernel::{CallRef, Origin, Scope, schema};
 use serde_json::{Map, Value, json};
 
 use crate::ops::{self, Assembled, DirectTool, Mount, Op, RESULT_MAX_BYTES};
@@ -37,6 +37,8 @@ pub struct OpRequest {
     pub in_test: bool,
     /// How long a run may take.
     pub limit: Option<Duration>,
+    /// What led to it, for the record.
+    pub origin: Origin,
 }
 
 impl Tools {
@@ -44,7 +46,7 @@ impl Tools {
     pub async fn op(&self, scope: Scope, request: OpRequest, routes: &dyn OwnRoutes) -> Result<CallReply, CallError> {
         let op = ops::lookup(&request.op).map_err(|error| CallError::UnknownOp(error.to_string()))?;
         let name = ops::call_ref(&op.op);
-        let recording = self.recording(scope, &name);
+        let recording = self.recording(scope, &ops::call_ref(&request.op), request.origin.clone());
         let id = recording.id();
         let result = self.run_op(scope, op, &name, request, routes).await;
         let reply = result.map(|result| CallReply { id, at: self.clock.now(), result, is_gateway: false, waits_for: None });
@@ -80,7 +82,8 @@ impl Tools {
                 Ok(read(answer))
             }
             Prepared::Call(call) => {
-                self.call_permitted(scope, CallRequest { in_test: request.in_test, limit: request.limit, ..call }).await
+                self.call_permitted(scope, CallRequest { in_test: request.in_test, limit: request.limit, origin: request.origin, ..call })
+                    .await
             }
         }
     }

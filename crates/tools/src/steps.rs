@@ -37,6 +37,7 @@ impl StepCaller for Caller {
                 depth: call.depth,
                 in_test: call.in_test,
                 resumes: call.resumes,
+                origin: call.origin,
                 ..CallRequest::default()
             };
             // A task of its own, so that workflows inside workflows do not pile up on one stack; it ends with its caller.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kernel::{ApprovalId, DeliveryId, Permission, ProjectId, Timestamp};
+use kernel::{ApprovalId, DeliveryId, Origin, Permission, ProjectId, Timestamp};
 use serde_json::{Map, Value, json};
 use store::{Db, StoreError, args};
 use tokio_util::sync::CancellationToken;
@@ -327,6 +327,7 @@ impl Triggers {
             delivery: Some(delivery.id),
             // Whoever held the lease before has let go of it.
             resumes: delivery.attempts > 1,
+            origin: Origin { delivery: Some(delivery.id), ..Origin::default() },
             ..InvokeRequest::default()
         };
         let reply = match self.runs.run(scope, request).await {

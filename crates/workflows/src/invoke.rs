@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds};
 use kernel::schema::{self, CheckError};
-use kernel::{ApprovalId, DeliveryId, RunId, Scope};
+use kernel::{ApprovalId, DeliveryId, Origin, RunId, Scope};
 use serde_json::{Map, Value};
 
 use crate::data::{self, Kind};
@@ -43,6 +43,8 @@ pub struct InvokeRequest {
     pub is_test: bool,
     /// How long it may take; a minute if nothing is said.
     pub limit: Option<Duration>,
+    /// What led to it; the calls of its steps say so.
+    pub origin: Origin,
 }
 
 /// How a run ended.
@@ -200,7 +202,7 @@ impl Workflows {
         let work = async {
             match data::kind(&data) {
                 Some(Kind::Echo) => Ending::ok(request.inputs.clone()),
-                Some(Kind::Steps) => self.run_steps(scope, &data, request, log).await,
+                Some(Kind::Steps) => self.run_steps(scope, &data, request, log, run).await,
                 Some(Kind::Http) => self.run_http(post("")).await,
                 Some(Kind::Service) => self.run_http(post("/invoke")).await,
                 None => Ending::failed(400, "Workflow revision has no runnable service URL."),
@@ -214,7 +216,7 @@ impl Workflows {
         ending
     }
 
-    async fn run_steps(&self, scope: Scope, data: &Value, request: &InvokeRequest, log: &StepLog) -> Ending {
+    async fn run_steps(&self, scope: Scope, data: &Value, request: &InvokeRequest, log: &StepLog, run: RunId) -> Ending {
         let Some(caller) = self.0.caller.get() else { return Ending::failed(501, "Nobody makes the calls of steps here.") };
         let steps = match Steps::parse(data) {
             Ok(steps) => steps,
@@ -230,6 +232,7 @@ impl Workflows {
             idempotency_key: request.idempotency_key.as_deref(),
             log,
             clock: &self.0.clock,
+            origin: &Origin { run: Some(run), ..request.origin.clone() },
         };
         match steps.run(&frame).await {
             Ok(outputs) => Ending::ok(outputs),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use catalog::Action;
-use kernel::CallRef;
 use kernel::call_ref::CallRefError;
+use kernel::{AgentId, CallRef};
 use tools::config::ToolConfig;
 use tools::format::{function_name, is_hashed};
 use tools::ops::{self, Op};
@@ -83,6 +83,10 @@ impl Grants {
             entry.permission = entry.permission.max(tool.config.hints().permission);
         }
         Self { agent, rows, routes, configured, named, on_call: word.on_call(), on_op: word.on_op() }
+    }
+
+    pub(crate) fn agent(&self) -> AgentId {
+        self.agent.id
     }
 
     pub(super) fn into_agent(self) -> Agent {

@@ -1,5 +1,6 @@
 //! Counters and timings in Prometheus' text format.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -11,6 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use tools::Outcome;
 
 use crate::App;
 use crate::edge::ApiError;
@@ -22,8 +24,14 @@ const SECONDS: [f64; 10] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0,
 pub struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
+    calls: Family<OutcomeLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
     broken_connections: Family<BrokenLabels, Gauge>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OutcomeLabels {
+    outcome: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -49,16 +57,26 @@ impl Default for Metrics {
         let mut registry = Registry::with_prefix("toolyard");
         let requests = Family::default();
         let durations: Family<RouteLabels, Histogram, fn() -> Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
+        let calls = Family::default();
         registry.register("http_requests", "Requests answered", requests.clone());
+        registry.register("tool_calls", "Calls of tools, by how they ended", calls.clone());
         registry.register("http_request_duration_seconds", "Time to answer a request", durations.clone());
         let broken_connections = Family::default();
         let help = "Connections that are not valid, or whose service refuses the credential";
         registry.register("broken_connections", help, broken_connections.clone());
-        Self { registry, requests, durations, broken_connections }
+        Self { registry, requests, calls, durations, broken_connections }
     }
 }
 
 impl Metrics {
+    /// Takes over what the tools counted themselves.
+    fn calls(&self, counts: impl IntoIterator<Item = (Outcome, u64)>) {
+        for (outcome, count) in counts {
+            let labels = OutcomeLabels { outcome: outcome.name() };
+            self.calls.get_or_create(&labels).inner().store(count, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn request(&self, method: &str, route: &str, status: u16, elapsed: Duration) {
         // A method that nobody knows would let callers make labels without end.
         let known = matches!(method, "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS");
@@ -82,6 +100,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, ApiError
         }
         Err(error) => tracing::warn!(%error, "broken connections could not be counted"),
     }
+    app.metrics.calls(app.tools.audit.counts());
     let mut text = String::new();
     encode(&mut text, &app.metrics.registry).map_err(|error| ApiError::internal(&error))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

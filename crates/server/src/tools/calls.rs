@@ -1,27 +1,51 @@
 //! `GET /tools/calls`: the audit trail.
 
+use ::agents::AgentRef;
+use accounts::Holder;
 use axum::Json;
 use axum::extract::State;
-use kernel::ConnectionId;
+use kernel::time::NotATime;
+use kernel::{ConnectionId, Id, Timestamp};
 use serde::{Deserialize, Serialize};
 use tools::{CallFilter, CallRecord};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
+use crate::agents::agent_ref;
 use crate::edge::auth::ViewTools;
-use crate::edge::{ApiResult, QueryOf, Scoped};
+use crate::edge::{ApiError, ApiResult, QueryOf, Scoped};
 
 /// A call for the record; no arguments, no results.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RecordBody {
     pub id: Uuid,
+    /// As it was called.
     pub call_ref: String,
+    /// The one name of the tool, whichever of its names and versions was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<Uuid>,
     pub key_id: Uuid,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<Uuid>,
+    /// The name of that person, or the email.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_name: Option<String>,
+    /// The agent that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<Uuid>,
+    /// The run of a workflow that it was a step of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The delivery of a trigger that started that run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_id: Option<Uuid>,
     /// `ok`, `error` (the tool said no) or `failed` (it did not run to its end).
     pub outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,14 +54,21 @@ pub struct RecordBody {
     pub created_at: String,
 }
 
-impl From<CallRecord> for RecordBody {
-    fn from(record: CallRecord) -> Self {
+impl RecordBody {
+    fn new(record: CallRecord, holder: Option<&Holder>) -> Self {
         Self {
             id: record.id.uuid(),
             call_ref: record.call_ref,
-            connection_id: record.connection.map(ConnectionId::uuid),
+            tool: record.tool,
+            connection_id: record.connection.map(Id::uuid),
             key_id: record.key.uuid(),
-            user_id: record.user.map(kernel::UserId::uuid),
+            key_name: holder.map(|holder| holder.key.clone()),
+            user_id: record.user.map(Id::uuid),
+            user_name: holder.and_then(|holder| holder.person.clone()),
+            agent_id: record.origin.agent.map(Id::uuid),
+            run_id: record.origin.run.map(Id::uuid),
+            step: record.origin.step,
+            delivery_id: record.origin.delivery.map(Id::uuid),
             outcome: record.outcome.name(),
             message: record.message,
             duration_ms: record.duration.as_secs_f64() * 1000.0,
@@ -62,6 +93,12 @@ pub struct ListCalls {
     pub connection_id: Option<Uuid>,
     /// `ok`, `error` or `failed`.
     pub outcome: Option<String>,
+    /// A ref in any of its forms, or a pattern such as `tools.native.github.*`.
+    pub tool: Option<String>,
+    /// An agent, by its id or number.
+    pub agent_id: Option<String>,
+    /// ISO 8601, `today`, `yesterday`, or how long ago, such as `2h`.
+    pub since: Option<String>,
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
     pub cursor: Option<String>,
@@ -78,9 +115,25 @@ pub(crate) async fn list(
     let filter = CallFilter {
         connection: list.connection_id.map(ConnectionId::from),
         outcome: list.outcome,
+        tool: list.tool,
+        agent: match list.agent_id.as_deref().map(agent_ref).transpose()? {
+            Some(AgentRef::Number(number)) => Some(app.agents.read(scope, AgentRef::Number(number)).await?.id),
+            Some(AgentRef::Id(id)) => Some(id),
+            None => None,
+        },
+        since: list.since.as_deref().map(|text| Timestamp::read(text, app.tools.clock.now())).transpose().map_err(not_a_time)?,
         limit: list.limit,
         cursor: list.cursor,
     };
     let page = app.tools.calls(scope.project, &filter).await?;
-    Ok(Json(RecordsAnswer { count: page.calls.len(), cursor: page.cursor, calls: page.calls.into_iter().map(Into::into).collect() }))
+    let holders = app.accounts.holders(scope.project).await?;
+    let body = |record: CallRecord| {
+        let holder = holders.get(&record.key);
+        RecordBody::new(record, holder)
+    };
+    Ok(Json(RecordsAnswer { count: page.calls.len(), cursor: page.cursor, calls: page.calls.into_iter().map(body).collect() }))
+}
+
+fn not_a_time(error: NotATime) -> ApiError {
+    ApiError::unprocessable(format!("`since`: {error}."))
 }

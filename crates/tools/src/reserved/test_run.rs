@@ -37,6 +37,7 @@ impl Tools {
             depth: call.depth,
             limit: Some(call.limit.map_or(LIMIT, |limit| limit.min(LIMIT))),
             is_test: true,
+            origin: call.origin.clone(),
             ..InvokeRequest::default()
         };
         // The rules for this workflow were asked together with those for the op.

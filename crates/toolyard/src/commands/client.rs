@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use egress::{Allow, Egress, Opened, Request};
+use egress::{Allow, Egress, EgressError, Opened, Request};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::Value;
@@ -149,6 +149,25 @@ fn base(url: &str) -> anyhow::Result<Url> {
         bail!("`{url}` is not a web address; it begins with http:// or https://");
     }
     Ok(base)
+}
+
+/// Follows something until it ends or Ctrl-C is pressed.
+pub(super) async fn until_interrupted(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    tokio::select! {
+        ended = work => ended,
+        _ = tokio::signal::ctrl_c() => Ok(()),
+    }
+}
+
+/// What a look found. A server that is away for a moment is no reason to stop looking.
+pub(super) fn unless_away(found: anyhow::Result<Vec<Value>>) -> anyhow::Result<Vec<Value>> {
+    match found {
+        Err(error) if error.downcast_ref::<EgressError>().is_some() => {
+            eprintln!("{error:#}; trying again");
+            Ok(Vec::new())
+        }
+        other => other,
+    }
 }
 
 /// The words of a failure, where the body of an answer has some.

@@ -5,6 +5,7 @@ mod agent;
 mod approval;
 mod bench;
 mod call;
+mod calls;
 mod client;
 mod composio;
 mod connect;
@@ -71,6 +72,8 @@ enum Command {
     Discover(discover::DiscoverArgs),
     /// Call an action, or anything else by its ref
     Call(call::CallArgs),
+    /// List calls: who called what, and how it ended; follow them
+    Calls(calls::CallsArgs),
     /// List calls that wait for a person; approve and deny them
     Approval(approval::ApprovalArgs),
     /// Show and change which calls run, ask or are refused
@@ -167,6 +170,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::OauthApp(command) => connect::oauth_app(config, command).await?,
         Command::Discover(args) => return Ok(code(discover::run(config, args).await?)),
         Command::Call(args) => return Ok(code(call::call(config, args).await?)),
+        Command::Calls(args) => calls::run(config, args).await?,
         Command::Approval(args) => approval::approval(config, args).await?,
         Command::Permissions(args) => approval::permissions(config, args).await?,
         Command::Ops(args) => return Ok(code(ops::run(config, args).await?)),

@@ -1,5 +1,7 @@
 //! `toolyard ops`: what an agent may ask of Toolyard itself.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -10,6 +12,9 @@ use super::integrations::{encode, list, text};
 use super::names::reference;
 use super::print::{self, Column, Table};
 use crate::config::Config;
+
+/// Longer than any op takes; `test_subscription` waits for somebody else.
+const LONGEST: Duration = Duration::from_secs(330);
 
 /// Without a command it lists.
 #[derive(Debug, Args)]
@@ -92,7 +97,8 @@ async fn call(config: &Config, args: CallArgs) -> anyhow::Result<bool> {
     };
     let schema = if args.arguments.need_a_schema() { op_schema(&client, &args.op).await } else { None };
     let body = json!({"arguments": args.arguments.read(schema.as_ref())?, "context": context});
-    let reply = client.doing(format!("calling {}", args.op)).post(&format!("/tools/ops/{}", encode(&args.op)), &body).await?;
+    let reply =
+        client.doing(format!("calling {}", args.op)).post_within(&format!("/tools/ops/{}", encode(&args.op)), &body, LONGEST).await?;
     Ok(outcome(&reply, args.json))
 }
 

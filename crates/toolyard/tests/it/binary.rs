@@ -638,3 +638,44 @@ async fn a_refresh_that_is_cut_off_breaks_nothing() {
     assert_eq!(server.call("tools.native.fake.MAKE_A_THING.cc", json!({"title": "x"})).await.0, 200);
     assert_eq!(fake.seen().last().unwrap()["headers"]["authorization"], "Bearer token-3-abcdef");
 }
+
+#[tokio::test]
+async fn calls_are_listed_and_followed() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    server.post("/simple/workflows/", json!({"workflow": {"slug": "say", "data": {"kind": "echo"}}})).await;
+    server.post("/agents", json!({"name": "Clerk", "agent_type": "x", "tool_configs": [{"type": "reference", "slug": "say"}]})).await;
+    let command = |args: &[&str]| {
+        let mut command = program(dir.path());
+        command.args(["calls", "--url", &server.url]).args(args);
+        command
+    };
+    let (code, out, err) = run(command(&[])).await;
+    assert_eq!((code, out.as_str(), err.contains("no calls; `toolyard call` makes one")), (0, "", true), "{err}");
+    assert_eq!(server.call("workflow.variant.say.1", json!({})).await.0, 200);
+    assert_eq!(server.call("workflow.variant.nope", json!({})).await.0, 404);
+    server.post("/agents/1/call", call_body("say", &json!({}))).await;
+    let lines = async |args: &[&str]| run(command(args)).await.1.lines().count();
+    for (args, count) in [
+        (&["--since", "yesterday"][..], 3),
+        (&["--since", "2h", "--tool", "workflow.variant.say"], 2),
+        (&["--outcome", "failed"], 1),
+        (&["--agent", "Clerk"], 1),
+        (&["--limit", "1"], 1),
+    ] {
+        assert_eq!(lines(args).await, count, "{args:?}");
+    }
+    let (_, out, _) = run(command(&["--agent", "Clerk"])).await;
+    assert!(out.contains("\tok\t") && out.contains("\tworkflow.variant.say\t"), "{out}");
+    let (code, _, err) = run(command(&["--since", "soon"])).await;
+    assert!(code != 0 && err.contains("not a time"), "{err}");
+
+    let mut child = command(&["--follow", "--json", "--limit", "1"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut rows = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = async || serde_json::from_str::<Value>(&rows.next_line().await.unwrap().unwrap()).unwrap();
+    assert!(next().await["agent_id"].is_string(), "it begins with the newest");
+    assert_eq!(server.call("workflow.variant.say", json!({})).await.0, 200);
+    assert_eq!(next().await["call_ref"], "workflow.variant.say");
+    Command::new("kill").args(["-INT", &child.id().unwrap().to_string()]).status().await.unwrap();
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+}

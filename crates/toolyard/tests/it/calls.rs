@@ -4,7 +4,9 @@ use axum::body::Body;
 use http::Request;
 use serde_json::{Value, json};
 
+use crate::reserved::workflow;
 use crate::support::{Database, Fake, Reply, Test, call_body, on_both};
+use crate::triggers::settled;
 
 async fn call_with_key(test: &Test, key: &str, name: &str, arguments: Value) -> Reply {
     let request = Request::post("/tools/call").header("authorization", format!("ApiKey {}", test.owner)).header("idempotency-key", key);
@@ -12,6 +14,64 @@ async fn call_with_key(test: &Test, key: &str, name: &str, arguments: Value) -> 
 }
 
 on_both! {
+    async fn the_record_says_who_did_it(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let configs = json!([{"type": "reference", "slug": "flow"}, {"type": "platform", "op": "find_capabilities"}]);
+        let steps = json!({"steps": [{"name": "make", "call": "tools.native.fake.MAKE_A_THING.main", "arguments": {"title": "x"}}]});
+        workflow(test, "flow", steps).await;
+        let agent = test.post("/agents", json!({"name": "a", "agent_type": "x", "tool_configs": configs})).await.expect(200);
+        let agent_id = agent["public_id"].clone();
+
+        // One name, however it is called.
+        for name in ["workflow.variant.flow", "workflow__variant__flow", "workflow.variant.flow.1"] {
+            test.call(name, json!({})).await.expect(200);
+        }
+        test.post("/agents/1/call", call_body("flow", &json!({}))).await.expect(200);
+        test.post("/agents/1/call", call_body("find_capabilities", &json!({"use_cases": ["make a fake thing"]}))).await.expect(200);
+        let rows = |query: &str| {
+            let path = format!("/tools/calls?limit=100{query}");
+            async move { test.get(&path).await.expect(200)["calls"].as_array().unwrap().clone() }
+        };
+        let flows = rows("&tool=workflow.variant.flow.1").await;
+        assert_eq!((flows.len(), rows("&tool=workflow__variant__flow").await.len(), rows("&tool=workflow.*").await.len()), (4, 4, 4));
+        assert!(flows.iter().all(|row| row["tool"] == "workflow.variant.flow" && row["key_name"].is_string()), "{flows:?}");
+        let op = rows("&tool=tools.agenta.discover_tools").await;
+        assert_eq!((&op[0]["agent_id"], &op[0]["call_ref"]), (&agent_id, &json!("tools.agenta.discover_tools")));
+
+        // The steps say which run and step they are, and whose.
+        let made = rows("&tool=tools.native.fake.*").await;
+        assert_eq!((made.len(), rows("&agent_id=1").await.len(), rows(&format!("&agent_id={}", agent_id.as_str().unwrap())).await.len()), (4, 3, 3));
+        assert!(made.iter().all(|row| row["step"] == "make" && row["run_id"].is_string()), "{made:?}");
+        assert_eq!(made.iter().filter(|row| row["agent_id"] == agent_id).count(), 1);
+        let run = test.get(&format!("/workflows/runs/{}", made[0]["run_id"].as_str().unwrap())).await.expect(200);
+        assert_eq!(run["run"]["id"], made[0]["run_id"]);
+        let hook = json!({"name": "h", "data": {"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": "flow"}}}});
+        let hook = test.post("/triggers/subscriptions/", json!({"subscription": hook})).await.expect(200)["subscription"].take();
+        let path = hook["url"].as_str().unwrap().split_once("/triggers/").unwrap().1.to_owned();
+        test.post(&format!("/triggers/{path}"), json!({"n": 1})).await.expect(202);
+        let done = settled(test, json!({"subscription_id": hook["id"]}), 1).await;
+        assert_eq!(rows("&tool=tools.native.fake.*").await[0]["delivery_id"], done[0]["id"]);
+
+        // By time, as people say it.
+        test.clock.advance(std::time::Duration::from_hours(48));
+        test.call("workflow.variant.flow", json!({})).await.expect(200);
+        assert_eq!((rows("&since=yesterday").await.len(), rows("&since=2h&outcome=ok").await.len(), rows("&since=3d&tool=workflow.*").await.len()), (2, 2, 5));
+        for (query, part) in [
+            ("since=soon", "not a time"),
+            ("tool=hacker-news", "did you mean `*.hacker-news.*`?"),
+            ("outcome=fail", "Did you mean `failed`?"),
+        ] {
+            let refused = test.get(&format!("/tools/calls?{query}")).await.expect(422).to_string();
+            assert!(refused.contains(part), "{query}: {refused}");
+        }
+        test.get("/tools/calls?agent_id=99").await.expect(404);
+        let metrics = test.send(Request::get("/metrics").body(Body::empty()).unwrap()).await;
+        assert!(metrics.text.contains("toolyard_tool_calls_total{outcome=\"ok\"} 12\n"), "{}", metrics.text);
+        assert!(metrics.text.contains("toolyard_tool_calls_total{outcome=\"failed\"} 0"), "{}", metrics.text);
+    }
+
     async fn every_kind_of_request_is_built_as_the_manifest_says(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;

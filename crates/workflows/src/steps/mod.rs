@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use futures_util::future::BoxFuture;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::template::{Engine, Template};
-use kernel::{ApprovalId, CallRef, Clock, Scope, hex};
+use kernel::{ApprovalId, CallRef, Clock, Origin, Scope, hex};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -39,6 +39,8 @@ pub struct StepCall {
     pub resumes: bool,
     /// The same for every try of the same run.
     pub idempotency_key: Option<String>,
+    /// What led to it: the run, the step, and what led to those.
+    pub origin: Origin,
 }
 
 /// Makes the calls of steps.
@@ -91,6 +93,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) idempotency_key: Option<&'a str>,
     pub(crate) log: &'a StepLog,
     pub(crate) clock: &'a Clock,
+    pub(crate) origin: &'a Origin,
 }
 
 #[derive(Deserialize)]
@@ -218,6 +221,7 @@ impl Step {
             in_test: frame.in_test,
             resumes: frame.resumes,
             idempotency_key: frame.idempotency_key.map(|key| derived_key(key, &self.name)),
+            origin: Origin { step: Some(self.name.clone()), ..frame.origin.clone() },
         };
         match frame.caller.call(call).await {
             Ok(result) => Ok(Outcome::Done(result)),
@@ -290,6 +294,7 @@ mod tests {
             idempotency_key: Some("d1"),
             log: &StepLog::default(),
             clock: &Clock::system(),
+            origin: &Origin::default(),
         };
         let result = Steps::parse(&data).unwrap().run(&frame).await;
         (result, caller.0.into_inner().unwrap())

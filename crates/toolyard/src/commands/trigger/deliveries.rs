@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use egress::EgressError;
 use serde_json::{Map, Value, json};
 
-use super::super::client::{Client, Remote};
+use super::super::client::{Client, Remote, unless_away, until_interrupted};
 use super::super::integrations::{encode, list, text};
 use super::super::names;
 use super::super::print::{self, Column, Table};
@@ -139,10 +138,7 @@ pub(super) async fn list_or_follow(config: &Config, args: &DeliveriesArgs) -> an
     let reply = query.page(if args.follow { limit.max(PAGE) } else { limit }, &Value::Null).await?;
     let rows = list(&reply, "deliveries");
     if args.follow {
-        return tokio::select! {
-            ended = follow(&query, args, rows) => ended,
-            _ = tokio::signal::ctrl_c() => Ok(()),
-        };
+        return until_interrupted(follow(&query, args, rows)).await;
     }
     if args.json {
         print::json(&reply);
@@ -242,14 +238,7 @@ async fn follow(query: &Query<'_>, args: &DeliveriesArgs, begin: &[Value]) -> an
             forget(&mut known);
         }
         tokio::time::sleep(LOOK).await;
-        fresh = match look(query, &mut known).await {
-            Ok(rows) => rows,
-            Err(error) if error.downcast_ref::<EgressError>().is_some() => {
-                eprintln!("{error:#}; trying again");
-                Vec::new()
-            }
-            Err(error) => return Err(error),
-        };
+        fresh = unless_away(look(query, &mut known).await)?;
     }
 }
 
