@@ -207,10 +207,6 @@ impl Checked {
         }
         format!("`{}` comes to nothing; {hint}.", self.source)
     }
-
-    fn variables(&self) -> impl Iterator<Item = String> {
-        compile(self.env, &self.source).into_iter().flat_map(|compiled| compiled.undeclared_variables(false))
-    }
 }
 
 fn base64(value: &Jinja) -> Result<Jinja, JinjaError> {
@@ -271,11 +267,9 @@ impl Template {
 
     /// The names that the document reads from its context.
     pub fn variables(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        self.root.variables(&mut names);
+        let mut names: Vec<String> = self.references().into_iter().filter_map(|reference| reference.path.into_iter().next()).collect();
         names.sort();
         names.dedup();
-        names.retain(|name| !self.engine.env.globals().any(|(global, _)| global == name));
         names
     }
 }
@@ -385,22 +379,6 @@ impl Node {
                     within(place, key, |place| node.references(place, found));
                 }
             }
-        }
-    }
-
-    fn variables(&self, names: &mut Vec<String>) {
-        match self {
-            Self::Literal(_) => {}
-            Self::Expression(expression) => names.extend(expression.variables()),
-            Self::Text(parts) => {
-                for part in parts {
-                    if let Part::Expression(expression) = part {
-                        names.extend(expression.variables());
-                    }
-                }
-            }
-            Self::Array(nodes) => nodes.iter().for_each(|node| node.variables(names)),
-            Self::Object(nodes) => nodes.iter().for_each(|(_, node)| node.variables(names)),
         }
     }
 }

@@ -83,7 +83,7 @@ pub(crate) struct Call {
 /// An action with the connection it is called through.
 pub(crate) struct Target {
     integration: Arc<Integration>,
-    action: Arc<Action>,
+    pub(crate) action: Arc<Action>,
     connection: Connection,
 }
 

@@ -30,13 +30,15 @@ impl StepCaller for Caller {
             if !call.scope.may(Permission::RunTools) {
                 return Err(StepError::failed(403, format!("this key lacks `{}`", Permission::RunTools)));
             }
+            let stops = call.stops_when_uncertain && tools.may_change(call.scope, &call.name).await;
             let request = CallRequest {
                 name: call.name,
                 arguments: Value::Object(call.arguments),
                 idempotency_key: call.idempotency_key,
                 depth: call.depth,
                 in_test: call.in_test,
-                resumes: call.resumes,
+                // Without this, a call that an earlier try left open is refused, and not made a second time.
+                resumes: call.resumes && !stops,
                 origin: call.origin,
                 ..CallRequest::default()
             };
@@ -45,6 +47,9 @@ impl StepCaller for Caller {
             let called = AbortOnDropHandle::new(tokio::spawn(work.in_current_span())).await;
             let reply = called.map_err(|error| StepError::failed(500, error.to_string()))?.map_err(|error| match error {
                 CallError::Waiting(ref approval) => StepError::Waiting { approval: approval.id, message: error.to_string() },
+                unsure if stops && (unsure.is_uncertain() || matches!(unsure, CallError::InProgress(_))) => {
+                    StepError::Unknown(format!("its outcome is unknown, so it is not repeated; look whether it took effect: {unsure}"))
+                }
                 other => StepError::failed(code_of_error(&other), other.to_string()),
             })?;
             let ToolResult { data, error, status } = reply.result;
@@ -76,6 +81,17 @@ impl StepCaller for Caller {
 }
 
 impl Tools {
+    /// Whether a call changes something at a service. A workflow decides for its own steps.
+    async fn may_change(&self, scope: Scope, name: &str) -> bool {
+        match name.parse() {
+            Ok(CallRef::Gateway { provider, integration, action, connection }) => {
+                let target = self.target(scope, &provider, &integration, &action, &connection).await;
+                target.is_ok_and(|target| !target.action.read_only)
+            }
+            _ => false,
+        }
+    }
+
     /// Refuses an action that the catalog does not have. A provider that cannot be asked now leaves it open.
     async fn check_action(&self, scope: Scope, provider: &str, integration: &str, action: &str) -> Result<(), WorkflowError> {
         let source = match self.catalog.source(provider) {

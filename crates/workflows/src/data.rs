@@ -12,7 +12,8 @@ use crate::embed::contains_embed;
 use crate::steps::Steps;
 use crate::{Family, References, WorkflowError};
 
-const KEYS: [&str; 11] = ["uri", "url", "headers", "runtime", "script", "schemas", "parameters", "kind", "steps", "result", "timeout_ms"];
+const KEYS: [&str; 12] =
+    ["uri", "url", "headers", "runtime", "script", "schemas", "parameters", "kind", "steps", "result", "timeout_ms", "on_uncertain"];
 const RUNTIMES: [&str; 3] = ["python", "typescript", "javascript"];
 
 /// How a revision runs.
@@ -103,6 +104,7 @@ fn check_workflow(data: &Value, fields: &Map<String, Value>) -> Result<(), Strin
     };
     word("kind", &["echo", "steps", "http"])?;
     word("runtime", &RUNTIMES)?;
+    word("on_uncertain", &["repeat", "stop"])?;
     check_shapes(fields)?;
     if let Some(url) = fields.get("url").filter(|url| !url.is_null()) {
         let fine = |url: &url::Url| {
@@ -194,6 +196,7 @@ mod tests {
             (json!({"headers": {"a": "1\n"}}), "`data.headers.a`"),
             (json!({"parameters": nested(100)}), "100 deep"),
             (json!({"timeout_ms": 0}), "`data.timeout_ms`"),
+            (json!({"on_uncertain": "hope"}), "`data.on_uncertain` must be one of: repeat, stop"),
             (json!({"script": {}}), "`data.script`"),
             (json!({"@ag.embed": {"@ag.references": {"workflow": {"slug": "x"}}}}), "`data.@ag.embed` is not known"),
         ] {

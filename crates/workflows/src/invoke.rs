@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::data::{self, Kind};
 use crate::http::Post;
 use crate::runs::Run;
-use crate::steps::{Frame, StepCaller, StepError, StepLog, Steps};
+use crate::steps::{Frame, OUTCOME_UNKNOWN, StepCaller, StepError, StepLog, Steps};
 use crate::{References, Retrieved, Workflows};
 
 /// How deep workflows may call workflows.
@@ -237,6 +237,7 @@ impl Workflows {
         match steps.run(&frame).await {
             Ok(outputs) => Ending::ok(outputs),
             Err(StepError::Failed { code, message }) => Ending::failed(code, message),
+            Err(StepError::Unknown(message)) => Ending::failed(OUTCOME_UNKNOWN, message),
             Err(StepError::Waiting { approval, message }) => Ending { waits_for: Some(approval), ..Ending::failed(424, message) },
         }
     }

@@ -104,7 +104,8 @@ pub struct InvokeMeta {
 
 /// Run a workflow
 ///
-/// A run that failed has the same body, with the status of its failure. A caller that goes away cancels the run.
+/// A run that failed has the same body, with the status of its failure: of the workflow's service, or of the step that ended it. A caller that
+/// goes away cancels the run.
 #[utoipa::path(post, path = "/workflows/invoke", operation_id = "invoke_workflow", tag = "Workflows", security(("key" = ["run_workflows"])), request_body = InvokeWorkflow,
     params(("Idempotency-Key" = Option<String>, Header, description = "Passed on to the workflow's service and to the calls of its steps"),
         ("X-Ag-Session-Id" = Option<String>, Header, description = "The session, if the body names none")),

@@ -39,7 +39,8 @@ pub struct RunStep {
     pub name: String,
     #[schema(example = "tools.native.github.CREATE_AN_ISSUE.github-main")]
     pub call: String,
-    /// `done`, `failed`, `skipped`, `waiting` for an approval, or `unfinished` when the run ended before the step did.
+    /// `done`, `failed`, `skipped`, `waiting` for an approval, `unknown` when it may have taken effect or not and is not repeated, or
+    /// `unfinished` when the run ended before the step did.
     pub state: &'static str,
     /// The status of a failure, and why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -273,6 +273,18 @@ async fn workflows_are_kept_and_run_from_the_shell() {
     let (_, out, _) = yard(&["runs", "say", "--limit", "3"]).await;
     let codes: Vec<&str> = out.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
     assert_eq!(codes, ["200", "200", "400"]);
+    std::fs::write(&file, r#"{"steps": [{"name": "told", "call": "workflow.variant.say", "arguments": {"x": "{{ inputs.x }}"}}]}"#)
+        .unwrap();
+    assert_eq!(yard(&["create", "twice", "--file", &file]).await.0, 0);
+    let (_, out, err) = yard(&["run", "twice", "--inputs", r#"{"x": 7}"#, "--json"]).await;
+    let run = serde_json::from_str::<Value>(&out).unwrap_or_else(|_| panic!("{err}"))["meta"]["run_id"].as_str().unwrap().to_owned();
+    let (code, out, err) = yard(&["runs", "show", &run]).await;
+    assert!(code == 0 && out.starts_with("200 Success, ") && out.contains("\n  inputs: {\"x\":7}\n"), "{out}{err}");
+    assert!(out.contains("\ntold: done, ") && out.contains("workflow.variant.say\n  arguments: {\"x\":7}\n  result: {\"x\":7}\n"), "{out}");
+    let (_, out, _) = yard(&["runs", "show", &run, "--json"]).await;
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["steps"][0]["state"], "done");
+    assert!(yard(&["runs", "show", "0199a6f2-6c1e-7d11-9d4e-0f6b8f6f7a10"]).await.2.contains("Run not found"));
+    assert_eq!(yard(&["archive", "twice"]).await.0, 0);
     assert!(yard(&[]).await.1.starts_with("say\tSay\t"));
     assert_eq!(yard(&["archive", "say", "--yes"]).await.1, "archived say\n");
     assert_eq!((yard(&[]).await.1, yard(&["run", "say"]).await.0), (String::new(), 1));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use crate::reserved::workflow;
-use crate::support::{Database, Fake, Reply, Test, on_both};
+use crate::support::{Database, Fake, Reply, Test, on_both, until};
 
 /// Posts to a subscription's address, as a sender would.
 pub(crate) async fn send(test: &Test, url: &str, headers: &[(&str, &str)], body: &str) -> Reply {
@@ -325,6 +325,38 @@ on_both! {
         let done = settled(test, json!({}), 1).await;
         assert_eq!((&done[0]["status"]["code"], &done[0]["attempts_count"]), (&json!("200"), &json!(2)), "{done:#?}");
         assert_eq!((fake.seen_at("/echo/things").len(), fake.seen_at("/target").len()), (1, 2));
+    }
+
+    async fn a_call_of_unknown_outcome_is_not_repeated_where_the_author_says_so(test: &Test) {
+        test.yard.triggers.start().await.unwrap();
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let slow = |more: Value| {
+            let mut step = json!({"name": "pay", "call": "tools.native.fake.SLOWLY.main", "arguments": {"ms": 20_000}, "on_error": "continue"});
+            step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"timeout_ms": 300, "steps": [step]})
+        };
+        let mut whole = slow(json!({}));
+        whole["on_uncertain"] = json!("stop");
+        for (slug, data, calls) in [("step", slow(json!({"on_uncertain": "stop"})), 1), ("whole", whole, 2), ("again", slow(json!({})), 4)] {
+            workflow(test, slug, data).await;
+            let hook = webhook(test, slug, json!({})).await;
+            let filter = json!({"subscription_id": hook["id"]});
+            send(test, hook["url"].as_str().unwrap(), &[], &json!({"slug": slug}).to_string()).await.expect(202);
+            let is_late = async || deliveries(test, filter.clone()).await.first().is_some_and(|delivery| delivery["status"]["code"] == "504");
+            until("the first try takes too long", is_late).await;
+            test.clock.advance(Duration::from_mins(2));
+            if slug == "again" {
+                until("it is tried again", async || fake.seen_at("/slow").len() == calls).await;
+                continue;
+            }
+            let dead = settled(test, filter, 1).await;
+            assert_eq!((&dead[0]["state"], &dead[0]["status"]["code"]), (&json!("dead"), &json!("409")), "{dead:#?}");
+            assert!(dead[0]["status"]["message"].as_str().unwrap().contains("step `pay`: its outcome is unknown"), "{dead:#?}");
+            assert_eq!(fake.seen_at("/slow").len(), calls);
+            let run = test.get(&format!("/workflows/runs/{}", dead[0]["data"]["result"]["run_id"].as_str().unwrap())).await.expect(200);
+            assert_eq!(run["run"]["steps"][0]["state"], "unknown");
+        }
     }
 
     async fn a_dispatched_run_ends_later(test: &Test) {

@@ -24,6 +24,9 @@ const MAX_NAME: usize = 64;
 /// As long as an Idempotency-Key may be.
 const MAX_KEY: usize = 255;
 
+/// The code of a run that ended at a call whose outcome nobody knows; no trigger repeats it.
+pub(crate) const OUTCOME_UNKNOWN: i64 = 409;
+
 /// One call of a step.
 #[derive(Clone, Debug)]
 pub struct StepCall {
@@ -37,6 +40,8 @@ pub struct StepCall {
     pub in_test: bool,
     /// An earlier try of the same run has certainly ended.
     pub resumes: bool,
+    /// A call that may have taken effect is not made again: the run ends as one whose outcome is unknown.
+    pub stops_when_uncertain: bool,
     /// The same for every try of the same run.
     pub idempotency_key: Option<String>,
     /// What led to it: the run, the step, and what led to those.
@@ -61,6 +66,9 @@ pub enum StepError {
     /// Somebody has to allow it first. The run ends here and is made again then.
     #[error("{message}")]
     Waiting { approval: ApprovalId, message: String },
+    /// Nobody can tell whether it took effect, and it must not be made twice.
+    #[error("{0}")]
+    Unknown(String),
 }
 
 impl StepError {
@@ -77,6 +85,7 @@ impl StepError {
         match self {
             Self::Failed { code, message } => Self::failed(code, format!("step `{step}`: {message}")),
             Self::Waiting { approval, message } => Self::Waiting { approval, message: format!("step `{step}`: {message}") },
+            Self::Unknown(message) => Self::Unknown(format!("step `{step}`: {message}")),
         }
     }
 }
@@ -108,6 +117,8 @@ struct StepSpec {
     when: Option<String>,
     #[serde(default)]
     on_error: OnError,
+    #[serde(default)]
+    on_uncertain: Option<OnUncertain>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -116,6 +127,15 @@ enum OnError {
     #[default]
     Stop,
     Continue,
+}
+
+/// What becomes of a call that an earlier try of the run may have made already.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum OnUncertain {
+    #[default]
+    Repeat,
+    Stop,
 }
 
 /// Compiled steps.
@@ -132,6 +152,7 @@ struct Step {
     arguments: Template,
     when: Option<Template>,
     on_error: OnError,
+    on_uncertain: OnUncertain,
 }
 
 impl Steps {
@@ -142,6 +163,8 @@ impl Steps {
         if specs.is_empty() || specs.len() > MAX_STEPS {
             return Err(format!("`data.steps` must hold 1 to {MAX_STEPS} steps"));
         }
+        let on_uncertain = data.get("on_uncertain").filter(|word| !word.is_null()).map(OnUncertain::deserialize).transpose();
+        let on_uncertain = on_uncertain.map_err(|error| format!("`data.on_uncertain`: {error}"))?.unwrap_or_default();
         let mut steps: Vec<Step> = Vec::with_capacity(specs.len());
         for (index, spec) in specs.into_iter().enumerate() {
             let at = |error: &dyn std::fmt::Display| format!("`data.steps.{index}`: {error}");
@@ -154,7 +177,14 @@ impl Steps {
             let arguments = if spec.arguments.is_null() { json!({}) } else { spec.arguments };
             let when = spec.when.map(|when| ENGINE.compile(&json!(wrapped(&when)))).transpose().map_err(|error| at(&error))?;
             let arguments = ENGINE.compile(&arguments).map_err(|error| at(&error))?;
-            steps.push(Step { name: spec.name, call, arguments, when, on_error: spec.on_error });
+            steps.push(Step {
+                name: spec.name,
+                call,
+                arguments,
+                when,
+                on_error: spec.on_error,
+                on_uncertain: spec.on_uncertain.unwrap_or(on_uncertain),
+            });
         }
         let result =
             data.get("result").map(|result| ENGINE.compile(result)).transpose().map_err(|error| format!("`data.result`: {error}"))?;
@@ -220,6 +250,7 @@ impl Step {
             depth: frame.depth,
             in_test: frame.in_test,
             resumes: frame.resumes,
+            stops_when_uncertain: self.on_uncertain == OnUncertain::Stop,
             idempotency_key: frame.idempotency_key.map(|key| derived_key(key, &self.name)),
             origin: Origin { step: Some(self.name.clone()), ..frame.origin.clone() },
         };

@@ -7,7 +7,7 @@ use kernel::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Outcome, StepError};
+use super::{OUTCOME_UNKNOWN, Outcome, StepError};
 
 /// The most bytes of JSON that are kept of one value.
 const MAX_VALUE: usize = 16 << 10;
@@ -42,6 +42,8 @@ pub enum StepState {
     Skipped,
     /// It waits for a person's approval.
     Waiting,
+    /// It may have taken effect or not, and is not made again.
+    Unknown,
     /// The run ended before the step did.
     Unfinished,
 }
@@ -53,6 +55,7 @@ impl StepState {
             Self::Failed => "failed",
             Self::Skipped => "skipped",
             Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
             Self::Unfinished => "unfinished",
         }
     }
@@ -117,6 +120,7 @@ impl StepLog {
                     (StepState::Failed, Some((*code, message)), None)
                 }
                 Err(StepError::Waiting { message, .. }) => (StepState::Waiting, Some((202, message)), None),
+                Err(StepError::Unknown(message)) => (StepState::Unknown, Some((OUTCOME_UNKNOWN, message)), None),
             };
             let result = result.map(|result| entries.keep("result", result));
             let took = entries.started.map(|started| started.elapsed()).unwrap_or_default();
