@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ::store::PageSize;
 use catalog::Integration;
+use kernel::suggest::did_you_mean;
 use kernel::{AgentId, Scope, Timestamp};
 use tools::permission::Permission;
 use uuid::Uuid;
@@ -69,6 +70,11 @@ impl Agents {
 
     /// Agents in the order in which they were made.
     pub async fn list(&self, scope: Scope, filter: &AgentFilter) -> Result<Vec<AgentView>, AgentError> {
+        if let Some(status) = filter.status.as_deref().filter(|status| Status::named(status).is_none()) {
+            let names = Status::ALL.map(Status::name);
+            let nearest = did_you_mean(status, names);
+            return Err(AgentError::Invalid(format!("`{status}` is not a status; there are {}.{nearest}", names.join(", "))));
+        }
         let agents = store::agents::list(&self.db, scope.project, filter).await?;
         let mut rows: HashMap<AgentId, Vec<Assignment>> = HashMap::new();
         for row in &store::agents::list_assignments(&self.db, scope.project, filter).await? {

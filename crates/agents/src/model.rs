@@ -63,6 +63,8 @@ pub enum Status {
 }
 
 impl Status {
+    pub const ALL: [Self; 3] = [Self::Active, Self::Inactive, Self::Training];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -72,7 +74,7 @@ impl Status {
     }
 
     pub fn named(text: &str) -> Option<Self> {
-        [Self::Active, Self::Inactive, Self::Training].into_iter().find(|status| status.name() == text)
+        Self::ALL.into_iter().find(|status| status.name() == text)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use catalog::Action;
 use kernel::Slug;
+use kernel::suggest::did_you_mean;
 use serde_json::{Map, Value};
 use tools::permission::Permission;
 
@@ -45,7 +46,8 @@ impl AppPolicy {
     pub fn read(config: &Map<String, Value>) -> Result<Self, String> {
         if let Some(unknown) = config.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let unknown: String = unknown.chars().take(40).collect();
-            return Err(format!("`{unknown}` is not part of a config; there are {}.", KEYS.map(|key| format!("`{key}`")).join(", ")));
+            let known = KEYS.map(|key| format!("`{key}`")).join(", ");
+            return Err(format!("`{unknown}` is not part of a config; there are {known}.{}", did_you_mean(&unknown, KEYS)));
         }
         let given = |key: &str| config.get(key).filter(|value| !value.is_null());
         let word = |key: &str, expected: &str| match given(key) {
@@ -123,7 +125,7 @@ mod tests {
     #[test]
     fn mistakes_are_told() {
         for (config, problem) in [
-            (json!({"denny": ["A"]}), "`denny` is not part of a config"),
+            (json!({"denny": ["A"]}), "`meta`. Did you mean `deny`?"),
             (json!({"deny": "A"}), "`deny` must be a list"),
             (json!({"allow": [1]}), "`allow` must be a list"),
             (json!({"access": "some"}), "`access` must be"),

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use catalog::Integration;
+use kernel::suggest::did_you_mean;
 use serde_json::{Map, Value, json};
 
 use crate::{AppName, AppPolicy, AppStatus, Apps, Assignment, Reason, StableToolId};
 
+const KEYS: [&str; 4] = ["id", "app_name", "priority", "config"];
 const MAX_TOOLS: usize = 1000;
 const MAX_PRIORITY: i64 = 1_000_000;
 /// As much of a name as an answer repeats.
@@ -102,9 +104,12 @@ fn one(item: &Value, apps: &Apps, may_connect: bool) -> Result<Wanted, Rejected>
     let invalid = |message: &str| Rejected::new(name, "invalid", message);
     let (mut priority, mut config) = (None, None);
     if let Value::Object(fields) = item {
-        if let Some(unknown) = fields.keys().find(|key| !["id", "app_name", "priority", "config"].contains(&key.as_str())) {
+        if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let unknown: String = unknown.chars().take(40).collect();
-            return Err(invalid(&format!("`{unknown}` is not part of a tool; there are `id`, `app_name`, `priority` and `config`.")));
+            let nearest = did_you_mean(&unknown, KEYS);
+            return Err(invalid(&format!(
+                "`{unknown}` is not part of a tool; there are `id`, `app_name`, `priority` and `config`.{nearest}"
+            )));
         }
         let given = |key: &str| fields.get(key).filter(|value| !value.is_null());
         if let Some(value) = given("priority") {
@@ -187,11 +192,14 @@ fn check_actions(app: &AppName, policy: &AppPolicy, apps: &Apps) -> Result<(), S
         .filter(|integration| policy.provider.as_deref().is_none_or(|provider| provider == integration.provider))
         .collect();
     if let Some(provider) = policy.provider.as_deref().filter(|_| integrations.is_empty()) {
-        return Err(format!("`provider`: `{provider}` does not offer {app}."));
+        let offering = apps.integrations(app).iter().map(|integration| integration.provider);
+        return Err(format!("`provider`: `{provider}` does not offer {app}.{}", did_you_mean(provider, offering)));
     }
     match policy.named().find(|action| integrations.iter().all(|integration| integration.action(action).is_none())) {
         Some(unknown) if !integrations.is_empty() => {
-            Err(format!("{app} has no action `{}`.", unknown.chars().take(SHOWN).collect::<String>()))
+            let all = integrations.iter().flat_map(|integration| &integration.actions).map(|action| action.key.as_str());
+            let nearest = did_you_mean(unknown, all);
+            Err(format!("{app} has no action `{}`.{nearest}", unknown.chars().take(SHOWN).collect::<String>()))
         }
         _ => Ok(()),
     }

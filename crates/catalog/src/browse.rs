@@ -74,7 +74,7 @@ impl Catalog {
 
     pub fn action(&self, project: ProjectId, provider: &str, integration: &str, key: &str) -> Result<Arc<Action>, CatalogError> {
         let integration = self.integration(project, provider, integration)?;
-        integration.action(key).cloned().ok_or_else(|| CatalogError::UnknownAction(key.to_owned()))
+        integration.known_action(key).cloned()
     }
 
     pub fn events(
@@ -91,7 +91,7 @@ impl Catalog {
 
     pub fn event(&self, project: ProjectId, provider: &str, integration: &str, key: &str) -> Result<Arc<Event>, CatalogError> {
         let integration = self.integration(project, provider, integration)?;
-        integration.event(key).cloned().ok_or_else(|| CatalogError::UnknownEvent(key.to_owned()))
+        integration.known_event(key).cloned()
     }
 }
 

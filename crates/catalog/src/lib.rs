@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use kernel::ProjectId;
 
 pub use browse::{Page, PageQuery};
-pub use error::CatalogError;
+pub use error::{CatalogError, Missing};
 pub use find::{Asked, Examples, Found, Item, Learned, Meaning, Wanted, relevance};
 pub use model::{Action, Category, Draft, Event, Integration, Provider, RateLimit};
 
@@ -107,7 +107,7 @@ impl Catalog {
         let found = self.sources.iter().find(|source| source.provider().key == provider);
         found.ok_or_else(|| match self.unconfigured.iter().find(|absent| absent.provider == provider) {
             Some(Unconfigured { provider, setting }) => CatalogError::NotConfigured { provider, setting },
-            None => CatalogError::UnknownProvider(provider.to_owned()),
+            None => CatalogError::UnknownProvider(Missing::new(provider, self.sources.iter().map(|source| source.provider().key))),
         })
     }
 
@@ -122,7 +122,20 @@ impl Catalog {
         self.integration(project, provider, key)
     }
 
+    /// Refuses the name of an integration that no provider has.
+    pub fn check_integration(&self, project: ProjectId, key: &str) -> Result<(), CatalogError> {
+        if self.sources.iter().any(|source| source.integration(project, key).is_some()) {
+            return Ok(());
+        }
+        let all: Vec<Arc<Integration>> = self.sources.iter().flat_map(|source| source.integrations(project)).collect();
+        Err(CatalogError::UnknownIntegration(Missing::new(key, all.iter().map(|integration| integration.key.as_str()))))
+    }
+
     pub fn integration(&self, project: ProjectId, provider: &str, key: &str) -> Result<Arc<Integration>, CatalogError> {
-        self.source(provider)?.integration(project, key).ok_or_else(|| CatalogError::UnknownIntegration(key.to_owned()))
+        let source = self.source(provider)?;
+        source.integration(project, key).ok_or_else(|| {
+            let all = source.integrations(project);
+            CatalogError::UnknownIntegration(Missing::new(key, all.iter().map(|integration| integration.key.as_str())))
+        })
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::auth::AuthScheme;
 use crate::search::Index;
+use crate::{CatalogError, Missing};
 
 /// Who brings integrations: `native` and its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +110,18 @@ impl Integration {
 
     pub fn action(&self, key: &str) -> Option<&Arc<Action>> {
         self.position(key).map(|position| &self.actions[position])
+    }
+
+    /// The action that somebody named, or the nearest to it in an error.
+    pub fn known_action(&self, key: &str) -> Result<&Arc<Action>, CatalogError> {
+        let all = self.actions.iter().map(|action| action.key.as_str());
+        self.action(key).ok_or_else(|| CatalogError::UnknownAction(Missing::new(key, all)))
+    }
+
+    /// The event that somebody named, or the nearest to it in an error.
+    pub fn known_event(&self, key: &str) -> Result<&Arc<Event>, CatalogError> {
+        let all = self.events.iter().map(|event| event.key.as_str());
+        self.event(key).ok_or_else(|| CatalogError::UnknownEvent(Missing::new(key, all)))
     }
 
     /// The place of an action among all.

@@ -14,8 +14,8 @@ pub enum ConnectionError {
     Slug(#[from] SlugError),
     #[error("A resource with slug '{slug}' already exists in this project.")]
     Taken { provider: String, integration: String, slug: String },
-    #[error("Integration '{0}' not found")]
-    UnknownIntegration(String),
+    #[error("Integration '{key}' not found{0}", key = .0.key)]
+    UnknownIntegration(catalog::Missing),
     #[error("The '{integration}' integration has no auth scheme '{scheme}'. It has: {known}.")]
     UnknownScheme { integration: String, scheme: String, known: String },
     #[error("{0}")]
@@ -58,7 +58,7 @@ impl ConnectionError {
 impl From<CatalogError> for ConnectionError {
     fn from(error: CatalogError) -> Self {
         match error {
-            CatalogError::UnknownIntegration(key) => Self::UnknownIntegration(key),
+            CatalogError::UnknownIntegration(missing) => Self::UnknownIntegration(missing),
             other => Self::Catalog(other),
         }
     }

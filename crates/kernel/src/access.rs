@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{KeyId, ProjectId, UserId};
+use crate::{KeyId, ProjectId, UserId, suggest};
 
 /// One thing that a key may be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -78,7 +78,8 @@ impl FromStr for Permission {
     type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Self::ALL.into_iter().find(|permission| permission.name() == text).ok_or_else(|| UnknownName(text.to_owned()))
+        let found = Self::ALL.into_iter().find(|permission| permission.name() == text);
+        found.ok_or_else(|| UnknownName::new("a permission", text, &Self::ALL.map(Self::name)))
     }
 }
 
@@ -119,14 +120,26 @@ impl FromStr for Role {
     type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Self::ALL.into_iter().find(|role| role.name() == text).ok_or_else(|| UnknownName(text.to_owned()))
+        let found = Self::ALL.into_iter().find(|role| role.name() == text);
+        found.ok_or_else(|| UnknownName::new("a role", text, &Self::ALL.map(Self::name)))
     }
 }
 
 /// A name that no role or permission has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not known")]
-pub struct UnknownName(pub String);
+#[error("`{name}` is not {kind}; there are {known}.{nearest}")]
+pub struct UnknownName {
+    kind: &'static str,
+    name: String,
+    known: String,
+    nearest: String,
+}
+
+impl UnknownName {
+    fn new(kind: &'static str, name: &str, known: &[&str]) -> Self {
+        Self { kind, name: name.to_owned(), known: known.join(", "), nearest: suggest::did_you_mean(name, known.iter().copied()) }
+    }
+}
 
 /// A set of permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,6 +205,7 @@ mod tests {
         for permission in Permission::ALL {
             assert_eq!(permission.name().parse(), Ok(permission));
         }
-        assert!("edit_everything".parse::<Permission>().is_err());
+        let error = "edit_tool".parse::<Permission>().unwrap_err().to_string();
+        assert!(error.ends_with("edit_agents. Did you mean `edit_tools`?"), "{error}");
     }
 }

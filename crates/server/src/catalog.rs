@@ -8,6 +8,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::App;
+use crate::edge::{ApiError, ApiResult, Unused};
 
 /// A provider of integrations.
 #[derive(Debug, Serialize, ToSchema)]
@@ -236,6 +237,7 @@ impl EventBody {
 /// Which integrations to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListIntegrations {
     /// Words to look for; fewer than three characters are ignored.
     pub search: Option<String>,
@@ -245,11 +247,18 @@ pub struct ListIntegrations {
     /// 20 by default, 1000 at most.
     pub limit: Option<i64>,
     pub cursor: Option<String>,
+    #[param(ignore)]
+    pub full_details: Unused,
 }
 
-impl From<ListIntegrations> for PageQuery {
-    fn from(list: ListIntegrations) -> Self {
-        let alphabetical = list.sort_by.as_deref() == Some("alphabetically");
-        Self { search: list.search, categories: list.category.into_iter().collect(), alphabetical, limit: list.limit, cursor: list.cursor }
+impl ListIntegrations {
+    pub(crate) fn query(self) -> ApiResult<PageQuery> {
+        let alphabetical = match self.sort_by.as_deref() {
+            None | Some("" | "usage") => false,
+            Some("alphabetically") => true,
+            Some(other) => return Err(ApiError::unknown_value("sort_by", other, &["usage", "alphabetically"])),
+        };
+        let categories = self.category.into_iter().collect();
+        Ok(PageQuery { search: self.search, categories, alphabetical, limit: self.limit, cursor: self.cursor })
     }
 }

@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::{ApiError, ApiResult};
+use crate::edge::{ApiError, ApiResult, Unused};
 
 /// A connection.
 #[derive(Debug, Serialize, ToSchema)]
@@ -88,12 +88,14 @@ pub struct UsageAnswer {
 
 /// A request to make a connection.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CreateConnection {
     pub connection: NewConnectionBody,
 }
 
-/// What a new connection shall be. Unknown keys are ignored, and so are flags: the server owns them.
+/// What a new connection shall be. What a connection shows of itself, such as its flags, may be sent and is ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewConnectionBody {
     /// Letters, digits, `-` and single `_`.
     pub slug: String,
@@ -108,10 +110,29 @@ pub struct NewConnectionBody {
     #[schema(value_type = Option<Object>)]
     pub meta: Option<Map<String, Value>>,
     pub data: Option<NewConnectionData>,
+    #[schema(ignore)]
+    pub id: Unused,
+    #[schema(ignore)]
+    pub flags: Unused,
+    #[schema(ignore)]
+    pub status: Unused,
+    #[schema(ignore)]
+    pub created_at: Unused,
+    #[schema(ignore)]
+    pub updated_at: Unused,
+    #[schema(ignore)]
+    pub deleted_at: Unused,
+    #[schema(ignore)]
+    pub created_by_id: Unused,
+    #[schema(ignore)]
+    pub updated_by_id: Unused,
+    #[schema(ignore)]
+    pub deleted_by_id: Unused,
 }
 
 /// How to connect.
 #[derive(Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewConnectionData {
     /// `oauth`, `api_key`, or the name of one of the integration's schemes; left out, the best one that can be used here.
     pub auth_scheme: Option<String>,
@@ -119,6 +140,18 @@ pub struct NewConnectionData {
     pub credentials: Option<BTreeMap<String, String>>,
     /// OAuth scopes to ask for, in place of the usual ones.
     pub scopes: Option<Vec<String>>,
+    #[schema(ignore)]
+    pub callback_url: Unused,
+    #[schema(ignore)]
+    pub connected_account_id: Unused,
+    #[schema(ignore)]
+    pub auth_config_id: Unused,
+    #[schema(ignore)]
+    pub redirect_url: Unused,
+    #[schema(ignore)]
+    pub project_id: Unused,
+    #[schema(ignore)]
+    pub no_auth: Unused,
 }
 
 impl std::fmt::Debug for NewConnectionData {
@@ -130,6 +163,7 @@ impl std::fmt::Debug for NewConnectionData {
 /// Which connections to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct QueryConnections {
     pub provider_key: Option<String>,
     pub integration_key: Option<String>,
@@ -138,6 +172,7 @@ pub struct QueryConnections {
 /// How to refresh.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct RefreshConnection {
     /// Ask a person again even if the tokens can be renewed.
     pub force: Option<bool>,
@@ -198,8 +233,25 @@ impl From<Connection> for ConnectionBody {
 
 pub(crate) async fn query(app: &App, scope: Scope, filter: QueryConnections) -> ApiResult<Json<ConnectionsAnswer>> {
     let found = app.connections.query(scope.project, filter.provider_key.as_deref(), filter.integration_key.as_deref()).await?;
+    if found.is_empty() {
+        check_names(app, scope, &filter).await?;
+    }
     let connections: Vec<ConnectionBody> = found.into_iter().map(Into::into).collect();
     Ok(Json(ConnectionsAnswer { count: connections.len(), connections }))
+}
+
+/// A filter by a name that nothing has is a mistake. A provider that is not configured or does not answer has no connections, but is known.
+async fn check_names(app: &App, scope: Scope, filter: &QueryConnections) -> ApiResult<()> {
+    let checked = match (&filter.provider_key, &filter.integration_key) {
+        (Some(provider), Some(key)) => app.catalog.reach_integration(scope.project, provider, key).await.map(|_| ()),
+        (Some(provider), None) => app.catalog.source(provider).map(|_| ()),
+        (None, Some(key)) => app.catalog.check_integration(scope.project, key),
+        (None, None) => Ok(()),
+    };
+    match checked {
+        Err(error @ (CatalogError::UnknownProvider(_) | CatalogError::UnknownIntegration(_))) => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) async fn create(app: &App, scope: Scope, body: CreateConnection) -> ApiResult<Json<ConnectionAnswer>> {

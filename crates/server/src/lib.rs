@@ -28,6 +28,7 @@ use ::tools::Tools;
 use ::triggers::Triggers;
 use ::workflows::Workflows;
 use accounts::Accounts;
+use kernel::Clock;
 use kernel::key::KeyHash;
 use store::Db;
 
@@ -41,6 +42,7 @@ pub struct App(Arc<Parts>);
 #[derive(Debug)]
 pub struct Parts {
     pub db: Db,
+    pub clock: Clock,
     pub accounts: Accounts,
     pub catalog: Catalog,
     pub connections: Connections,

@@ -112,7 +112,7 @@ impl Tools {
         tools.iter().try_for_each(|tool| check_segments(tool).map(|_| ()))?;
         for GatewayTool { provider, integration, action, .. } in tools.iter().copied() {
             self.catalog.reach(provider, Reach::Action(integration, action)).await.map_err(|error| match error {
-                CatalogError::UnknownProvider(provider) => ResolveError::Provider(provider),
+                CatalogError::UnknownProvider(missing) => ResolveError::Provider(missing.key),
                 other => CallError::Connection(other.into()).into(),
             })?;
         }

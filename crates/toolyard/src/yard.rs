@@ -42,6 +42,7 @@ const MCP_IDLE: Duration = Duration::from_mins(10);
 pub struct Yard {
     pub config: Config,
     pub db: Db,
+    pub clock: Clock,
     pub vault: Vault,
     pub accounts: Accounts,
     pub catalog: Catalog,
@@ -147,7 +148,7 @@ impl Yard {
         });
         let agents = Agents::new(agents::Parts {
             db: db.clone(),
-            clock,
+            clock: clock.clone(),
             catalog: catalog.clone(),
             connections: connections.clone(),
             tools: tools.clone(),
@@ -162,6 +163,7 @@ impl Yard {
         Ok(Self {
             config,
             db,
+            clock,
             vault,
             accounts,
             catalog,
@@ -183,6 +185,7 @@ impl Yard {
     pub fn app(&self) -> App {
         App::new(Parts {
             db: self.db.clone(),
+            clock: self.clock.clone(),
             accounts: self.accounts.clone(),
             catalog: self.catalog.clone(),
             connections: self.connections.clone(),

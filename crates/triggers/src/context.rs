@@ -34,7 +34,7 @@ fn whole(id: &str, kind: &str, timestamp: Timestamp, created: Timestamp, attribu
 
 /// The slot in a schedule's event id.
 fn slot(event_id: &str) -> Option<Timestamp> {
-    crate::target::read_time(event_id.split_once(':')?.1)
+    Timestamp::read_iso(event_id.split_once(':')?.1)
 }
 
 fn about(id: &Value, words: &Words, life: &Lifecycle) -> Value {

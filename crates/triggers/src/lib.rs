@@ -53,7 +53,6 @@ pub use provider::reseal;
 pub use schedules::NewSchedule;
 pub use store::ParentQuery;
 pub use subscriptions::{Made, NewSubscription};
-pub use target::read_time;
 
 const FORGET_EVERY: Duration = Duration::from_mins(5);
 

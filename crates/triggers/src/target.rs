@@ -1,6 +1,6 @@
 //! What a trigger runs and with what, read from what its owner wrote.
 
-use kernel::Scope;
+use kernel::{Scope, Timestamp};
 use serde_json::{Map, Value};
 use workflows::References;
 
@@ -81,7 +81,7 @@ pub(crate) fn read_plan(data: &Value) -> Result<(Plan, Misfire), TriggerError> {
     let zone: Zone = text("timezone")?.unwrap_or("UTC").parse().map_err(|error| invalid("timezone", &error))?;
     let moment = |name: &'static str| match text(name)? {
         None => Ok(None),
-        Some(text) => read_time(text).map(Some).ok_or_else(|| invalid(name, &"is not an ISO 8601 time")),
+        Some(text) => Timestamp::read_iso(text).map(Some).ok_or_else(|| invalid(name, &"is not an ISO 8601 time")),
     };
     let window = Window::new(moment("start_time")?, moment("end_time")?).map_err(|error| invalid("end_time", &error))?;
     let jitter_seconds = match data.get("jitter_seconds") {
@@ -97,14 +97,4 @@ pub(crate) fn read_plan(data: &Value) -> Result<(Plan, Misfire), TriggerError> {
         Some(value) => serde_json::from_value(value.clone()).map_err(|error| invalid("misfire", &error))?,
     };
     Ok((Plan { cron, zone, window, jitter_seconds }, misfire))
-}
-
-/// An ISO 8601 time; one without an offset is UTC.
-pub fn read_time(text: &str) -> Option<kernel::Timestamp> {
-    let moment = text.parse::<jiff::Timestamp>().ok();
-    let naive = || {
-        let civil: jiff::civil::DateTime = text.parse().ok()?;
-        jiff::tz::TimeZone::UTC.to_timestamp(civil).ok()
-    };
-    moment.or_else(naive).map(|moment| kernel::Timestamp::from_micros(moment.as_microsecond()))
 }

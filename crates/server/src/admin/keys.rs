@@ -65,6 +65,7 @@ pub struct KeysAnswer {
 
 /// What a new key shall be.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewKeyBody {
     pub project_id: Uuid,
     pub name: Option<String>,
@@ -77,6 +78,7 @@ pub struct NewKeyBody {
 
 /// A request to make a key.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CreateKey {
     pub key: NewKeyBody,
 }
@@ -84,6 +86,7 @@ pub struct CreateKey {
 /// Which keys to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListKeys {
     pub project_id: Option<Uuid>,
 }

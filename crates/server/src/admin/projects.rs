@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::{ApiResult, Operator, PathOf, Payload};
+use crate::edge::{ApiResult, NoFilters, Operator, PathOf, Payload, QueryOf};
 
 /// A project.
 #[derive(Debug, Serialize, ToSchema)]
@@ -43,6 +43,7 @@ pub struct ProjectsAnswer {
 
 /// What a new project shall be.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewProject {
     pub slug: String,
     pub name: Option<String>,
@@ -50,6 +51,7 @@ pub struct NewProject {
 
 /// A request to make a project.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CreateProject {
     pub project: NewProject,
 }
@@ -65,7 +67,7 @@ pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): P
 /// List projects
 #[utoipa::path(get, path = "/admin/projects", operation_id = "list_projects", tag = "Admin", security(("operator" = [])),
     responses((status = 200, body = ProjectsAnswer)))]
-pub(crate) async fn list(_: Operator, State(app): State<App>) -> ApiResult<Json<ProjectsAnswer>> {
+pub(crate) async fn list(_: Operator, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<ProjectsAnswer>> {
     let projects: Vec<ProjectBody> = app.accounts.list_projects().await?.into_iter().map(Into::into).collect();
     Ok(Json(ProjectsAnswer { count: projects.len(), projects }))
 }

@@ -9,84 +9,127 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// What a new agent shall be.
-#[derive(Debug, Deserialize, ToSchema)]
-pub struct AgentCreate {
-    /// 1 to 255 characters; unique in the project.
-    pub name: String,
-    /// Any word; `GET /agents/types` suggests some.
-    pub agent_type: String,
-    #[serde(flatten)]
-    pub rest: AgentWords,
-}
+use crate::edge::Unused;
 
-/// What shall change; what is left out or null stays as it is.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-pub struct AgentUpdate {
-    pub name: Option<String>,
-    pub agent_type: Option<String>,
-    #[serde(flatten)]
-    pub rest: AgentWords,
-}
-
-/// What may be said of an agent besides its name and type.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-pub struct AgentWords {
-    pub description: Option<String>,
-    /// `active`, `inactive` or `training`. Only an active agent uses tools.
-    pub status: Option<String>,
-    /// Yours. A change is laid over what is there, key by key.
-    #[schema(value_type = Option<Object>)]
-    pub configuration: Option<Map<String, Value>>,
-    pub tags: Option<Vec<String>>,
-    pub job_title: Option<String>,
-    pub marketplace_category: Option<String>,
-    pub priority_level: Option<String>,
-    pub max_concurrent_tasks: Option<i64>,
-    pub auto_start: Option<bool>,
-    /// `explicit` (only what is assigned) or `inherit` (every connected app that is not switched off).
-    pub tool_mode: Option<String>,
-    /// Tools besides those of assigned apps: tool configs, as `GET /tools/schema` describes them.
-    #[schema(value_type = Option<Vec<Object>>)]
-    pub tool_configs: Option<Vec<Value>>,
-    /// The whole list of assigned apps: stable ids, names, catalog ids, or `{id, priority, config}`. An app that is left out is switched off.
-    #[schema(value_type = Option<Vec<Object>>)]
-    pub tool_ids: Option<Vec<Value>>,
-    /// Toolyard keeps no skills; anything but an empty list is refused.
-    pub skill_ids: Option<Vec<i64>>,
-}
-
-impl From<AgentWords> for AgentPatch {
-    fn from(words: AgentWords) -> Self {
-        Self {
-            name: None,
-            agent_type: None,
-            description: words.description,
-            status: words.status,
-            configuration: words.configuration,
-            tags: words.tags,
-            job_title: words.job_title,
-            marketplace_category: words.marketplace_category,
-            priority_level: words.priority_level,
-            max_concurrent_tasks: words.max_concurrent_tasks,
-            auto_start: words.auto_start,
-            tool_mode: words.tool_mode,
-            tool_configs: words.tool_configs,
-            tool_ids: words.tool_ids,
-            skill_ids: words.skill_ids,
+/// A body about an agent. Both kinds are written out, because serde cannot say of flattened fields which of them are unknown.
+macro_rules! agent_body {
+    ($(#[$about:meta])* $name:ident, $word:ty) => {
+        $(#[$about])*
+        #[derive(Debug, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// 1 to 255 characters; unique in the project.
+            pub name: $word,
+            /// Any word; `GET /agents/types` suggests some.
+            pub agent_type: $word,
+            pub description: Option<String>,
+            /// `active`, `inactive` or `training`. Only an active agent uses tools.
+            pub status: Option<String>,
+            /// Yours. A change is laid over what is there, key by key.
+            #[schema(value_type = Option<Object>)]
+            pub configuration: Option<Map<String, Value>>,
+            pub tags: Option<Vec<String>>,
+            pub job_title: Option<String>,
+            pub marketplace_category: Option<String>,
+            pub priority_level: Option<String>,
+            pub max_concurrent_tasks: Option<i64>,
+            pub auto_start: Option<bool>,
+            /// `explicit` (only what is assigned) or `inherit` (every connected app that is not switched off).
+            pub tool_mode: Option<String>,
+            /// Tools besides those of assigned apps: tool configs, as `GET /tools/schema` describes them.
+            #[schema(value_type = Option<Vec<Object>>)]
+            pub tool_configs: Option<Vec<Value>>,
+            /// The whole list of assigned apps: stable ids, names, catalog ids, or `{id, priority, config}`. An app that is left out is switched off.
+            #[schema(value_type = Option<Vec<Object>>)]
+            pub tool_ids: Option<Vec<Value>>,
+            /// Toolyard keeps no skills; anything but an empty list is refused.
+            pub skill_ids: Option<Vec<i64>>,
+            #[schema(ignore)]
+            pub id: Unused,
+            #[schema(ignore)]
+            pub public_id: Unused,
+            #[schema(ignore)]
+            pub version: Unused,
+            #[schema(ignore)]
+            pub slug: Unused,
+            #[schema(ignore)]
+            pub model_config: Unused,
+            #[schema(ignore)]
+            pub agent_model_config: Unused,
+            #[schema(ignore)]
+            pub model_usage_stats: Unused,
+            #[schema(ignore)]
+            pub performance_metrics: Unused,
+            #[schema(ignore)]
+            pub voice_profile_id: Unused,
+            #[schema(ignore)]
+            pub is_system_agent: Unused,
+            #[schema(ignore)]
+            pub required_role: Unused,
+            #[schema(ignore)]
+            pub skills: Unused,
+            #[schema(ignore)]
+            pub tools: Unused,
+            #[schema(ignore)]
+            pub plugins: Unused,
+            #[schema(ignore)]
+            pub created_at: Unused,
+            #[schema(ignore)]
+            pub updated_at: Unused,
+            #[schema(ignore)]
+            pub created_by: Unused,
+            #[schema(ignore)]
+            pub updated_by: Unused,
         }
-    }
+
+        impl $name {
+            /// Everything but the name and the type.
+            fn rest(self) -> AgentPatch {
+                AgentPatch {
+                    name: None,
+                    agent_type: None,
+                    description: self.description,
+                    status: self.status,
+                    configuration: self.configuration,
+                    tags: self.tags,
+                    job_title: self.job_title,
+                    marketplace_category: self.marketplace_category,
+                    priority_level: self.priority_level,
+                    max_concurrent_tasks: self.max_concurrent_tasks,
+                    auto_start: self.auto_start,
+                    tool_mode: self.tool_mode,
+                    tool_configs: self.tool_configs,
+                    tool_ids: self.tool_ids,
+                    skill_ids: self.skill_ids,
+                }
+            }
+        }
+    };
 }
+
+agent_body!(
+    /// What a new agent shall be.
+    AgentCreate,
+    String
+);
+
+agent_body!(
+    /// What shall change; what is left out or null stays as it is.
+    AgentUpdate,
+    Option<String>
+);
 
 impl From<AgentCreate> for NewAgent {
-    fn from(body: AgentCreate) -> Self {
-        Self { name: body.name, agent_type: body.agent_type, rest: body.rest.into() }
+    fn from(mut body: AgentCreate) -> Self {
+        let (name, agent_type) = (std::mem::take(&mut body.name), std::mem::take(&mut body.agent_type));
+        Self { name, agent_type, rest: body.rest() }
     }
 }
 
 impl From<AgentUpdate> for AgentPatch {
-    fn from(body: AgentUpdate) -> Self {
-        Self { name: body.name, agent_type: body.agent_type, ..body.rest.into() }
+    fn from(mut body: AgentUpdate) -> Self {
+        let (name, agent_type) = (body.name.take(), body.agent_type.take());
+        Self { name, agent_type, ..body.rest() }
     }
 }
 

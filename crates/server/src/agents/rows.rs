@@ -14,7 +14,7 @@ use super::bodies::{AgentBody, AgentCreate, AgentUpdate, Tagged};
 use super::{agent_ref, precondition};
 use crate::App;
 use crate::edge::auth::{EditAgents, ViewAgents};
-use crate::edge::{ApiError, ApiResult, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiError, ApiResult, PathOf, Payload, QueryOf, Scoped, Unused};
 
 const DEFAULT_LIMIT: i64 = 100;
 const MAX_LIMIT: i64 = 1000;
@@ -73,6 +73,7 @@ pub struct MessageAnswer {
 /// Which agents to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListAgents {
     /// How many to pass over; 0 by default.
     pub skip: Option<i64>,
@@ -84,6 +85,8 @@ pub struct ListAgents {
     pub priority_level: Option<String>,
     /// Part of a name or a description.
     pub search: Option<String>,
+    #[param(ignore)]
+    pub include_workspace_system: Unused,
 }
 
 /// List the suggested types

@@ -41,6 +41,7 @@ pub struct HistoryAnswer {
 /// Which lines to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListHistory {
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,

@@ -148,6 +148,7 @@ pub(crate) async fn toolset(
 
 /// A call that an agent makes.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CallAsAgent {
     pub data: CallData,
     /// What the run decides for platform ops, for example `{"workflow": {"variant": {"id": "…"}}}`.

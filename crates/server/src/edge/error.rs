@@ -55,6 +55,14 @@ impl ApiError {
         Self::unprocessable(json!([{"type": kind, "loc": place, "msg": message.into()}]))
     }
 
+    /// A value of a query that is none of the known ones.
+    pub fn unknown_value(name: &str, value: &str, known: &[&str]) -> Self {
+        let nearest = kernel::suggest::did_you_mean(value, known.iter().copied());
+        let known: Vec<String> = known.iter().map(|known| format!("`{known}`")).collect();
+        let message = format!("`{value}` is not known here, expected one of {}.{nearest}", known.join(", "));
+        Self::invalid("query_invalid", vec![json!("query"), json!(name)], message)
+    }
+
     /// Our own failure: logged with its cause, answered with an id that leads to the log.
     pub fn internal(cause: &dyn std::fmt::Display) -> Self {
         let support = Uuid::now_v7();

@@ -1,14 +1,16 @@
 //! Bodies, paths and queries, refused with the documented error when they do not fit.
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{StatusCode, header};
+use kernel::Timestamp;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use serde_path_to_error::Segment;
+use serde_json::json;
 
 use super::ApiError;
+use super::read::{self, Ignored};
 use crate::App;
 
 /// The largest body that holds a document, in bytes.
@@ -22,8 +24,8 @@ impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let body = json_body(request, app.options.body_limit).await?;
-        parse(&body).map(Self)
+        let (body, ignored) = json_body(request, app.options.body_limit).await?;
+        parse(&body, ignored.as_ref()).map(Self)
     }
 }
 
@@ -35,8 +37,8 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalPayload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let body = json_body(request, app.options.body_limit).await?;
-        if body.is_empty() { Ok(Self(T::default())) } else { parse(&body).map(Self) }
+        let (body, ignored) = json_body(request, app.options.body_limit).await?;
+        if body.is_empty() { Ok(Self(T::default())) } else { parse(&body, ignored.as_ref()).map(Self) }
     }
 }
 
@@ -48,8 +50,8 @@ impl<T: DeserializeOwned> FromRequest<App> for LargePayload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let body = json_body(request, app.options.body_limit.max(DOCUMENT_LIMIT)).await?;
-        parse(&body).map(Self)
+        let (body, ignored) = json_body(request, app.options.body_limit.max(DOCUMENT_LIMIT)).await?;
+        parse(&body, ignored.as_ref()).map(Self)
     }
 }
 
@@ -72,46 +74,30 @@ pub async fn read_body(request: Request, limit: usize) -> Result<Bytes, ApiError
     })
 }
 
-async fn json_body(request: Request, limit: usize) -> Result<Bytes, ApiError> {
+async fn json_body(request: Request, limit: usize) -> Result<(Bytes, Option<Ignored>), ApiError> {
     let kind = request.headers().get(header::CONTENT_TYPE).cloned();
+    let ignored = request.extensions().get::<Ignored>().cloned();
     let body = read_body(request, limit).await?;
     let essence = kind.as_ref().map(|kind| kind.to_str().unwrap_or("?").split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     match essence.as_deref() {
-        None | Some("application/json") => Ok(body),
-        Some(other) if other.ends_with("+json") => Ok(body),
-        Some(_) if body.is_empty() => Ok(body),
+        None | Some("application/json") => Ok((body, ignored)),
+        Some(other) if other.ends_with("+json") => Ok((body, ignored)),
+        Some(_) if body.is_empty() => Ok((body, ignored)),
         Some(_) => Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send a JSON body with `Content-Type: application/json`.")),
     }
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let place = place("body", error.path());
-        let cause = error.into_inner();
-        if cause.is_data() {
-            ApiError::invalid("value_error", place, strip_position(&cause.to_string()))
-        } else {
-            ApiError::invalid("json_invalid", vec![json!("body"), json!(cause.column())], format!("JSON decode error: {cause}"))
-        }
-    })?;
-    reader.end().map_err(|error| {
-        ApiError::invalid("json_invalid", vec![json!("body"), json!(error.column())], format!("JSON decode error: {error}"))
-    })?;
+fn parse<T: DeserializeOwned>(body: &[u8], ignored: Option<&Ignored>) -> Result<T, ApiError> {
+    let (value, unused) = read::json(body)?;
+    note(ignored, unused);
     Ok(value)
 }
 
-fn place(root: &str, path: &serde_path_to_error::Path) -> Vec<Value> {
-    let inner = path.iter().filter_map(|segment| match segment {
-        Segment::Seq { index } => Some(json!(index)),
-        Segment::Map { key } => Some(json!(key)),
-        Segment::Enum { .. } | Segment::Unknown => None,
-    });
-    std::iter::once(json!(root)).chain(inner).collect()
-}
-
-fn strip_position(message: &str) -> String {
-    message.split(" at line ").next().unwrap_or(message).to_owned()
+/// Requests of our own, such as those of platform ops, have nobody to warn.
+fn note(ignored: Option<&Ignored>, unused: Vec<String>) {
+    if let Some(ignored) = ignored {
+        ignored.add(unused);
+    }
 }
 
 /// Values from the path.
@@ -136,13 +122,23 @@ pub struct QueryOf<T>(pub T);
 impl<T: DeserializeOwned> FromRequestParts<App> for QueryOf<T> {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let Query(value) = Query::from_request_parts(parts, app)
-            .await
-            .map_err(|error| ApiError::invalid("query_invalid", vec![json!("query")], error.body_text()))?;
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
+        let (value, unused) = read::query(parts.uri.query().unwrap_or_default())?;
+        note(parts.extensions.get(), unused);
         Ok(Self(value))
     }
 }
+
+/// A time that a request names, as people say it.
+pub fn moment(app: &App, name: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    let read = |text| Timestamp::read(text, app.clock.now()).map_err(|error| ApiError::unprocessable(format!("`{name}`: {error}.")));
+    text.map(read).transpose()
+}
+
+/// A list that has no filters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoFilters {}
 
 /// Every value of a query parameter that may be repeated.
 pub fn query_values(uri: &http::Uri, name: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Around every request: an id, a time limit, a net under panics, a log line and a metric.
+//! Around every request: an id, a time limit, a net under panics, a log line, a metric, and a word about what was ignored.
 
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
@@ -7,11 +7,12 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use tracing::Instrument;
 use uuid::Uuid;
 
 use super::ApiError;
+use super::read::Ignored;
 use crate::App;
 
 /// For routes that know their own limit: longer than any of them asks for.
@@ -19,11 +20,13 @@ const OUTER_LIMIT: Duration = Duration::from_secs(320);
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Watches over one request.
-pub async fn watch(State(app): State<App>, request: Request, next: Next) -> Response {
+pub async fn watch(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
+    let ignored = Ignored::default();
+    request.extensions_mut().insert(ignored.clone());
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let limit = if limits_itself(&route) { OUTER_LIMIT.max(app.options.request_timeout) } else { app.options.request_timeout };
     let guarded = AssertUnwindSafe(tokio::time::timeout(limit, next.run(request))).catch_unwind();
@@ -43,6 +46,9 @@ pub async fn watch(State(app): State<App>, request: Request, next: Next) -> Resp
         }
     });
     response.headers_mut().insert(REQUEST_ID, id);
+    if let Some(warning) = ignored.warning() {
+        response.headers_mut().insert(header::WARNING, warning);
+    }
     response
 }
 

@@ -29,6 +29,7 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// How the tools are shown.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct Mode {
     /// `search` shows three tools in place of all: find, call, connect.
     mode: Option<String>,

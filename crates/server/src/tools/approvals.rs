@@ -80,6 +80,7 @@ pub struct ApprovalsAnswer {
 /// Which approvals to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListApprovals {
     /// `pending`, `approved`, `denied`, `used` or `expired`.
     pub status: Option<String>,
@@ -90,6 +91,7 @@ pub struct ListApprovals {
 
 /// A person's word.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Decision {
     pub decision: Word,
     /// Why; a denied caller reads it.
@@ -155,6 +157,7 @@ pub struct PolicyAnswer {
 
 /// A request to replace the policy.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SetPolicy {
     #[schema(value_type = Object, example = json!({"rules": [{"pattern": "tools.native.github.CREATE_*", "permission": "ask"}]}))]
     pub permissions: Value,

@@ -89,6 +89,7 @@ pub struct RecordsAnswer {
 /// Which calls to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListCalls {
     pub connection_id: Option<Uuid>,
     /// `ok`, `error` or `failed`.

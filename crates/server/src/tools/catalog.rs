@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use catalog::{CatalogError, PageQuery, Reach};
+use catalog::{PageQuery, Reach};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -11,7 +11,6 @@ use crate::catalog::{
     ActionBody, IntegrationAnswer, IntegrationBody, IntegrationsAnswer, ListIntegrations, ProviderAnswer, ProviderBody, ProvidersAnswer,
 };
 use crate::edge::auth::ViewTools;
-use crate::edge::extract::query_values;
 use crate::edge::{ApiResult, PathOf, QueryOf, Scoped};
 
 /// A category of integrations.
@@ -48,11 +47,12 @@ pub struct ActionsAnswer {
 /// Which actions to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListActions {
     /// Words to look for.
     pub query: Option<String>,
     /// May be repeated.
-    #[serde(default, skip_deserializing)]
+    #[serde(default)]
     pub categories: Vec<String>,
     pub limit: Option<i64>,
     pub cursor: Option<String>,
@@ -91,7 +91,7 @@ pub(crate) async fn integrations(
     QueryOf(list): QueryOf<ListIntegrations>,
 ) -> ApiResult<Json<IntegrationsAnswer>> {
     app.catalog.reach(&provider, Reach::List).await?;
-    Ok(Json(app.catalog.integrations(scope.project, &provider, &list.into())?.into()))
+    Ok(Json(app.catalog.integrations(scope.project, &provider, &list.query()?)?.into()))
 }
 
 /// List categories
@@ -130,16 +130,9 @@ pub(crate) async fn actions(
     State(app): State<App>,
     PathOf((provider, key)): PathOf<(String, String)>,
     QueryOf(list): QueryOf<ListActions>,
-    uri: http::Uri,
 ) -> ApiResult<Json<ActionsAnswer>> {
     let full = list.full_details.unwrap_or(false);
-    let query = PageQuery {
-        search: list.query,
-        categories: query_values(&uri, "categories"),
-        alphabetical: false,
-        limit: list.limit,
-        cursor: list.cursor,
-    };
+    let query = PageQuery { search: list.query, categories: list.categories, alphabetical: false, limit: list.limit, cursor: list.cursor };
     let integration = app.catalog.reach_integration(scope.project, &provider, &key).await?;
     let page = app.catalog.actions(scope.project, &provider, &key, &query)?;
     let actions: Vec<_> = page.items.iter().map(|action| ActionBody::new(action, action.categories(&integration), full)).collect();
@@ -157,6 +150,6 @@ pub(crate) async fn action(
 ) -> ApiResult<Json<ActionAnswer>> {
     app.catalog.reach(&provider, Reach::Action(&key, &action)).await?;
     let integration = app.catalog.integration(scope.project, &provider, &key)?;
-    let found = integration.action(&action).ok_or(CatalogError::UnknownAction(action))?;
+    let found = integration.known_action(&action)?;
     Ok(Json(ActionAnswer { count: 1, action: ActionBody::new(found, found.categories(&integration), true) }))
 }

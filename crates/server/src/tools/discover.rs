@@ -15,6 +15,7 @@ use crate::edge::{ApiResult, Payload, Scoped};
 
 /// What somebody wants to do, in plain words.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DiscoverRequest {
     #[schema(example = json!(["create a github issue"]))]
     pub use_cases: Vec<String>,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiResult, LargePayload, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiResult, LargePayload, NoFilters, PathOf, Payload, QueryOf, Scoped};
 
 /// An import.
 #[derive(Debug, Serialize, ToSchema)]
@@ -110,6 +110,7 @@ pub struct SkippedBody {
 /// How far an import shall go.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ImportOptions {
     /// Say what would happen, and write nothing.
     #[serde(default)]
@@ -128,6 +129,7 @@ impl From<ImportOptions> for Mode {
 /// How an import is removed.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct DeleteImport {
     /// Delete its connections and OAuth apps too.
     #[serde(default)]
@@ -136,6 +138,7 @@ pub struct DeleteImport {
 
 /// A request to import an OpenAPI document.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ImportOpenapi {
     pub import: OpenapiBody,
 }
@@ -171,6 +174,7 @@ impl OpenapiBody {
 
 /// A request to import an MCP server.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ImportMcp {
     pub import: McpBody,
 }
@@ -313,7 +317,11 @@ pub(crate) async fn mcp(
 /// List the project's imports
 #[utoipa::path(get, path = "/tools/imports", operation_id = "list_imports", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = ImportsAnswer)))]
-pub(crate) async fn list(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<ImportsAnswer>> {
+pub(crate) async fn list(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    _: QueryOf<NoFilters>,
+) -> ApiResult<Json<ImportsAnswer>> {
     let imports: Vec<ImportBody> = app.imports.list(scope.project).await?.into_iter().map(ImportBody::from).collect();
     Ok(Json(ImportsAnswer { count: imports.len(), imports }))
 }

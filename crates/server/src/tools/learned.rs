@@ -63,6 +63,7 @@ impl From<LearnedPage> for LearnedAnswer {
 /// Which use cases to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListLearned {
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
@@ -71,6 +72,7 @@ pub struct ListLearned {
 
 /// Whether to learn.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Learning {
     pub learns: bool,
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiError, ApiResult, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiError, ApiResult, NoFilters, PathOf, Payload, QueryOf, Scoped};
 
 const DEFAULT_APPS: usize = 100;
 const MAX_APPS: usize = 1000;
@@ -125,6 +125,7 @@ pub struct MarketStatsAnswer {
 /// Which apps to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListApps {
     pub category: Option<String>,
     /// Words to look for.
@@ -137,6 +138,7 @@ pub struct ListApps {
 /// Which actions to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListAppActions {
     /// Words to look for.
     pub search: Option<String>,
@@ -162,6 +164,7 @@ pub struct AppAction {
 
 /// An app by name.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NamedApp {
     #[schema(example = "GITHUB")]
     pub app_name: String,
@@ -184,14 +187,22 @@ async fn own_apps(app: &App, scope: Scope) -> ApiResult<Json<AppsAnswer>> {
 /// List the apps that may be assigned to agents, the one that changed last first
 #[utoipa::path(get, path = "/tools/connected", operation_id = "list_connected_apps", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = AppsAnswer)))]
-pub(crate) async fn connected(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<AppsAnswer>> {
+pub(crate) async fn connected(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    _: QueryOf<NoFilters>,
+) -> ApiResult<Json<AppsAnswer>> {
     own_apps(&app, scope).await
 }
 
 /// List the apps of the project; the same as `/tools/connected`
 #[utoipa::path(get, path = "/tools/workspace", operation_id = "list_workspace_apps", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = AppsAnswer)))]
-pub(crate) async fn workspace(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<AppsAnswer>> {
+pub(crate) async fn workspace(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    _: QueryOf<NoFilters>,
+) -> ApiResult<Json<AppsAnswer>> {
     own_apps(&app, scope).await
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiError, ApiResult, Operator, PathOf, Payload, Scoped};
+use crate::edge::{ApiError, ApiResult, NoFilters, Operator, PathOf, Payload, QueryOf, Scoped};
 
 /// An OAuth app, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
@@ -43,12 +43,14 @@ pub struct AppsAnswer {
 
 /// A request to keep an app; one for the same integration is replaced.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SetApp {
     pub oauth_app: NewAppBody,
 }
 
 /// The app as the provider registered it.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewAppBody {
     /// `native` by default.
     pub provider_key: Option<String>,
@@ -118,7 +120,11 @@ pub(crate) async fn set(
 /// List the project's OAuth apps
 #[utoipa::path(get, path = "/tools/oauth-apps", operation_id = "list_oauth_apps", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = AppsAnswer)))]
-pub(crate) async fn list(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<AppsAnswer>> {
+pub(crate) async fn list(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    _: QueryOf<NoFilters>,
+) -> ApiResult<Json<AppsAnswer>> {
     list_for(&app, Owner::Project(scope.project)).await
 }
 
@@ -143,7 +149,7 @@ pub(crate) async fn set_everywhere(_: Operator, State(app): State<App>, Payload(
 /// List the OAuth apps for all projects
 #[utoipa::path(get, path = "/admin/oauth-apps", operation_id = "list_deployment_oauth_apps", tag = "Admin", security(("operator" = [])),
     responses((status = 200, body = AppsAnswer)))]
-pub(crate) async fn list_everywhere(_: Operator, State(app): State<App>) -> ApiResult<Json<AppsAnswer>> {
+pub(crate) async fn list_everywhere(_: Operator, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<AppsAnswer>> {
     list_for(&app, Owner::Deployment).await
 }
 

@@ -20,7 +20,7 @@ use super::call::{CallAnswer, CallOutcome, RUN_KIND, is_test, read_permission, t
 use crate::edge::auth::{RunTools, ViewTools};
 use crate::edge::mount;
 use crate::edge::watch::{Unrouted, within};
-use crate::edge::{ApiResult, OptionalPayload, PathOf, Scoped};
+use crate::edge::{ApiResult, NoFilters, OptionalPayload, PathOf, QueryOf, Scoped};
 use crate::{App, run_limit};
 
 /// The most bytes of an answer of our own that are read.
@@ -128,7 +128,7 @@ pub struct OpsAnswer {
 /// List platform ops
 #[utoipa::path(get, path = "/tools/ops", operation_id = "list_platform_ops", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = OpsAnswer)))]
-pub(crate) async fn list(_: Scoped<ViewTools>) -> Json<OpsAnswer> {
+pub(crate) async fn list(_: Scoped<ViewTools>, _: QueryOf<NoFilters>) -> Json<OpsAnswer> {
     let body = |op: &'static ops::Op| OpBody {
         op: &op.op,
         aliases: &op.aliases,

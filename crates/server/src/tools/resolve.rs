@@ -16,6 +16,7 @@ use crate::edge::{ApiError, ApiResult, Payload, QueryOf, Scoped};
 
 /// A request to resolve tool configs.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ResolveTools {
     /// Tool configs, in any of their shapes; `GET /tools/schema` describes them.
     #[serde(default)]
@@ -26,6 +27,7 @@ pub struct ResolveTools {
 /// What to hand back besides the tools.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ResolveOptions {
     /// `openai`, `anthropic`, `gemini` or `mcp`: adds definitions that this API accepts as they are.
     pub format: Option<String>,
@@ -96,6 +98,7 @@ pub(crate) async fn resolve(
 
 /// A request to resolve an agent's tools.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ResolveSpecs {
     /// Tool configs of every kind.
     #[serde(default)]

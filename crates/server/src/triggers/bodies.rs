@@ -8,7 +8,8 @@ use triggers::{Attempt, Delivery, Lifecycle, ParentQuery, Schedule, Subscription
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use crate::edge::{ApiError, ApiResult};
+use crate::App;
+use crate::edge::{ApiError, ApiResult, Unused, moment};
 
 const DEFAULT_PAGE: i64 = 100;
 const MAX_PAGE: i64 = 1000;
@@ -222,10 +223,11 @@ impl DeliveryBody {
 
 /// Which part of a list.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Windowing {
-    /// Nothing created after this.
+    /// Nothing created after this: an ISO 8601 time, `today`, `yesterday`, or how long ago, such as `2h`.
     pub newest: Option<String>,
-    /// Nothing created before this.
+    /// Nothing created before this, said in the same ways.
     pub oldest: Option<String>,
     /// The cursor of the page before.
     pub next: Option<Uuid>,
@@ -233,6 +235,10 @@ pub struct Windowing {
     pub limit: Option<i64>,
     /// `ascending` or `descending`.
     pub order: Option<String>,
+    #[schema(ignore)]
+    pub interval: Unused,
+    #[schema(ignore)]
+    pub rate: Unused,
 }
 
 impl Windowing {
@@ -240,22 +246,24 @@ impl Windowing {
         PageSize::within(self.limit, DEFAULT_PAGE, MAX_PAGE)
     }
 
-    pub(crate) fn moment(name: &str, text: Option<&str>) -> ApiResult<Option<Timestamp>> {
-        let read =
-            |text: &str| triggers::read_time(text).ok_or_else(|| ApiError::unprocessable(format!("`{name}` is not an ISO 8601 time")));
-        text.map(read).transpose()
+    pub(crate) fn newest(&self, app: &App) -> ApiResult<Option<Timestamp>> {
+        moment(app, "windowing.newest", self.newest.as_deref())
+    }
+
+    pub(crate) fn oldest(&self, app: &App) -> ApiResult<Option<Timestamp>> {
+        moment(app, "windowing.oldest", self.oldest.as_deref())
     }
 
     /// The query that this window asks for.
-    pub(crate) fn query(&self) -> ApiResult<ParentQuery> {
+    pub(crate) fn query(&self, app: &App) -> ApiResult<ParentQuery> {
         let ascending = match self.order.as_deref() {
             None | Some("descending") => false,
             Some("ascending") => true,
             Some(_) => return Err(ApiError::unprocessable("`windowing.order` must be ascending or descending")),
         };
         Ok(ParentQuery {
-            newest: Self::moment("windowing.newest", self.newest.as_deref())?,
-            oldest: Self::moment("windowing.oldest", self.oldest.as_deref())?,
+            newest: self.newest(app)?,
+            oldest: self.oldest(app)?,
             next: self.next,
             ascending,
             limit: self.size().rows(),
@@ -267,6 +275,7 @@ impl Windowing {
 /// A page of a list in the query string.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct PageParams {
     /// 100 by default, 1000 at most.
     pub limit: Option<i64>,
@@ -277,23 +286,6 @@ pub struct PageParams {
 impl From<PageParams> for Windowing {
     fn from(page: PageParams) -> Self {
         Self { limit: page.limit, next: page.cursor, ..Self::default() }
-    }
-}
-
-/// What the owner of a trigger says about it.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-pub struct WordsBody {
-    pub name: Option<String>,
-    pub description: Option<String>,
-    #[schema(value_type = Option<Object>)]
-    pub tags: Option<Value>,
-    #[schema(value_type = Option<Object>)]
-    pub meta: Option<Value>,
-}
-
-impl From<WordsBody> for Words {
-    fn from(body: WordsBody) -> Self {
-        Self { name: body.name, description: body.description, tags: body.tags, meta: body.meta }
     }
 }
 

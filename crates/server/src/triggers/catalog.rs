@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use catalog::{CatalogError, PageQuery, Reach};
+use catalog::{PageQuery, Reach};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -33,6 +33,7 @@ pub struct EventsAnswer {
 /// Which events to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListEvents {
     /// Words to look for.
     pub query: Option<String>,
@@ -71,7 +72,7 @@ pub(crate) async fn integrations(
     QueryOf(list): QueryOf<ListIntegrations>,
 ) -> ApiResult<Json<IntegrationsAnswer>> {
     app.catalog.reach(&provider, Reach::List).await?;
-    Ok(Json(app.catalog.integrations(scope.project, &provider, &list.into())?.into()))
+    Ok(Json(app.catalog.integrations(scope.project, &provider, &list.query()?)?.into()))
 }
 
 /// Read an integration with events
@@ -114,6 +115,6 @@ pub(crate) async fn event(
     PathOf((provider, key, event)): PathOf<(String, String, String)>,
 ) -> ApiResult<Json<EventAnswer>> {
     let integration = app.catalog.reach_integration(scope.project, &provider, &key).await?;
-    let found = integration.event(&event).ok_or(CatalogError::UnknownEvent(event))?;
+    let found = integration.known_event(&event)?;
     Ok(Json(EventAnswer { count: 1, event: EventBody::new(found, &integration, true) }))
 }

@@ -34,6 +34,7 @@ pub struct DeliveriesAnswer {
 
 /// Which deliveries to list.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct QueryDeliveries {
     pub delivery: Option<DeliveryFilter>,
     pub windowing: Option<Windowing>,
@@ -41,6 +42,7 @@ pub struct QueryDeliveries {
 
 /// What deliveries must have.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DeliveryFilter {
     pub status: Option<StatusFilter>,
     /// `ready`, `leased`, `waiting`, `done` or `dead`.
@@ -52,6 +54,7 @@ pub struct DeliveryFilter {
 
 /// A status to look for.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct StatusFilter {
     pub code: Option<String>,
 }
@@ -64,6 +67,7 @@ pub struct ReplayAnswer {
 
 /// How a dispatched run ended.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CompleteDelivery {
     pub status: EndStatus,
     #[schema(value_type = Option<Object>)]
@@ -72,6 +76,7 @@ pub struct CompleteDelivery {
 
 /// The end of a run, as an HTTP status says it.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct EndStatus {
     #[schema(example = 200)]
     pub code: i64,
@@ -107,6 +112,7 @@ pub struct StoredEvent {
 
 /// A mapping and an event to try it on.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PreviewRequest {
     #[schema(value_type = Option<Object>)]
     pub inputs_fields: Option<Value>,
@@ -127,22 +133,22 @@ pub struct PreviewAnswer {
     pub missed: Vec<Value>,
 }
 
-fn query_of(filter: DeliveryFilter, window: &Windowing) -> ApiResult<DeliveryQuery> {
+fn query_of(app: &App, filter: DeliveryFilter, window: &Windowing) -> ApiResult<DeliveryQuery> {
     Ok(DeliveryQuery {
         code: filter.status.and_then(|status| status.code),
         state: filter.state,
         subscription: filter.subscription_id.map(SubscriptionId::from),
         schedule: filter.schedule_id.map(ScheduleId::from),
         event_id: filter.event_id,
-        newest: Windowing::moment("windowing.newest", window.newest.as_deref())?,
-        oldest: Windowing::moment("windowing.oldest", window.oldest.as_deref())?,
+        newest: window.newest(app)?,
+        oldest: window.oldest(app)?,
         next: window.next,
         limit: window.size().rows(),
     })
 }
 
 async fn list_of(app: &App, scope: Scope, filter: DeliveryFilter, window: Windowing) -> ApiResult<Json<DeliveriesAnswer>> {
-    let mut rows = app.triggers.deliveries(scope, &query_of(filter, &window)?).await?;
+    let mut rows = app.triggers.deliveries(scope, &query_of(app, filter, &window)?).await?;
     let cursor = window.size().cut(&mut rows, |row| row.id.uuid());
     let deliveries: Vec<DeliveryBody> = rows.into_iter().map(|row| DeliveryBody::new(row, None)).collect();
     Ok(Json(DeliveriesAnswer { count: deliveries.len(), deliveries, cursor }))
@@ -178,7 +184,7 @@ pub(crate) async fn replay(
     State(app): State<App>,
     Payload(body): Payload<QueryDeliveries>,
 ) -> ApiResult<Json<ReplayAnswer>> {
-    let query = query_of(body.delivery.unwrap_or_default(), &body.windowing.unwrap_or_default())?;
+    let query = query_of(&app, body.delivery.unwrap_or_default(), &body.windowing.unwrap_or_default())?;
     Ok(Json(ReplayAnswer { count: app.triggers.replay(scope, &query).await? }))
 }
 

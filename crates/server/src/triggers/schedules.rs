@@ -3,27 +3,29 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use kernel::{ScheduleId, Scope};
+use kernel::{ScheduleId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use triggers::{NewSchedule, ParentQuery, Schedule};
+use triggers::{NewSchedule, ParentQuery, Schedule, Words};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::bodies::{DeliveryBody, PageParams, ScheduleBody, Windowing, WordsBody, data, same_id};
+use super::bodies::{DeliveryBody, PageParams, ScheduleBody, Windowing, data, same_id};
 use super::deliveries::DeliveryAnswer;
 use crate::App;
 use crate::edge::auth::{EditTriggers, Operator, ViewTriggers};
-use crate::edge::{ApiError, ApiResult, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiError, ApiResult, PathOf, Payload, QueryOf, Scoped, Unused};
 
 /// A request to make or change a schedule.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ScheduleRequest {
     pub schedule: NewScheduleBody,
 }
 
 /// What a schedule shall be.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewScheduleBody {
     /// Needed to change one; must be the id in the path.
     pub id: Option<Uuid>,
@@ -32,13 +34,31 @@ pub struct NewScheduleBody {
     pub data: Map<String, Value>,
     #[serde(default)]
     pub flags: NewScheduleFlags,
-    #[serde(flatten)]
-    pub words: WordsBody,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub tags: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Value>,
+    #[schema(ignore)]
+    pub next_fire_at: Unused,
+    #[schema(ignore)]
+    pub created_at: Unused,
+    #[schema(ignore)]
+    pub updated_at: Unused,
+    #[schema(ignore)]
+    pub deleted_at: Unused,
+    #[schema(ignore)]
+    pub created_by_id: Unused,
+    #[schema(ignore)]
+    pub updated_by_id: Unused,
+    #[schema(ignore)]
+    pub deleted_by_id: Unused,
 }
 
 /// The state to begin in.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct NewScheduleFlags {
     pub is_active: bool,
 }
@@ -51,7 +71,11 @@ impl Default for NewScheduleFlags {
 
 impl From<NewScheduleBody> for NewSchedule {
     fn from(body: NewScheduleBody) -> Self {
-        Self { words: body.words.into(), data: data(body.data), is_active: body.flags.is_active }
+        Self {
+            words: Words { name: body.name, description: body.description, tags: body.tags, meta: body.meta },
+            data: data(body.data),
+            is_active: body.flags.is_active,
+        }
     }
 }
 
@@ -79,6 +103,7 @@ pub struct SchedulesAnswer {
 
 /// Which schedules to list.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct QuerySchedules {
     pub schedule: Option<ScheduleFilter>,
     pub windowing: Option<Windowing>,
@@ -86,6 +111,7 @@ pub struct QuerySchedules {
 
 /// What schedules must have.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ScheduleFilter {
     /// Part of the name.
     pub name: Option<String>,
@@ -100,7 +126,7 @@ pub struct UpcomingAnswer {
 }
 
 async fn list_of(app: &App, scope: Scope, filter: ScheduleFilter, window: Windowing) -> ApiResult<Json<SchedulesAnswer>> {
-    let query = ParentQuery { name: filter.name, event_key: filter.event_key, ..window.query()? };
+    let query = ParentQuery { name: filter.name, event_key: filter.event_key, ..window.query(app)? };
     let mut rows = app.triggers.schedules(scope, &query).await?;
     let cursor = window.size().cut(&mut rows, |row| row.id.uuid());
     let schedules: Vec<ScheduleBody> = rows.into_iter().map(Into::into).collect();
@@ -225,6 +251,7 @@ pub(crate) async fn run(
 /// An outside clock's tick.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct Tick {
     /// Minutes between ticks, 1 to 60.
     pub trigger_interval: Option<i64>,
@@ -249,7 +276,7 @@ pub(crate) async fn tick(_: Operator, State(app): State<App>, QueryOf(tick): Que
     if !(1..=60).contains(&interval) {
         return Err(ApiError::unprocessable("`trigger_interval` must be 1 to 60"));
     }
-    let Some(at) = tick.trigger_datetime.as_deref().and_then(triggers::read_time) else { return Ok(Json(TickAnswer { status: "error" })) };
+    let Some(at) = tick.trigger_datetime.as_deref().and_then(Timestamp::read_iso) else { return Ok(Json(TickAnswer { status: "error" })) };
     let status = match app.triggers.fire_until(at).await {
         Ok(_) => "success",
         Err(error) => {

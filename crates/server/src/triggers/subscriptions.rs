@@ -8,26 +8,28 @@ use http::StatusCode;
 use kernel::{ConnectionId, Scope, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use triggers::{NewSubscription, ParentQuery, Subscription, TriggerError};
+use triggers::{NewSubscription, ParentQuery, Subscription, TriggerError, Words};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::bodies::{DeliveryBody, PageParams, SubscriptionBody, Windowing, WordsBody, data, same_id};
+use super::bodies::{DeliveryBody, PageParams, SubscriptionBody, Windowing, data, same_id};
 use crate::App;
 use crate::edge::auth::{EditTriggers, ViewTriggers};
-use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped, Unused};
 
 /// How long a test waits, if nothing shorter is asked for.
 const TEST_WAIT: u64 = 300;
 
 /// A request to make or change a subscription.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SubscriptionRequest {
     pub subscription: NewSubscriptionBody,
 }
 
 /// What a subscription shall be.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct NewSubscriptionBody {
     /// Needed to change one; must be the id in the path.
     pub id: Option<Uuid>,
@@ -38,13 +40,39 @@ pub struct NewSubscriptionBody {
     pub data: Map<String, Value>,
     #[serde(default)]
     pub flags: NewFlags,
-    #[serde(flatten)]
-    pub words: WordsBody,
+    pub name: Option<String>,
+    pub description: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    pub tags: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    pub meta: Option<Value>,
+    #[schema(ignore)]
+    pub provider_key: Unused,
+    #[schema(ignore)]
+    pub integration_key: Unused,
+    #[schema(ignore)]
+    pub trigger_id: Unused,
+    #[schema(ignore)]
+    pub url: Unused,
+    #[schema(ignore)]
+    pub reason: Unused,
+    #[schema(ignore)]
+    pub created_at: Unused,
+    #[schema(ignore)]
+    pub updated_at: Unused,
+    #[schema(ignore)]
+    pub deleted_at: Unused,
+    #[schema(ignore)]
+    pub created_by_id: Unused,
+    #[schema(ignore)]
+    pub updated_by_id: Unused,
+    #[schema(ignore)]
+    pub deleted_by_id: Unused,
 }
 
 /// The state to begin in.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct NewFlags {
     pub is_active: bool,
     pub is_valid: bool,
@@ -61,7 +89,7 @@ impl From<NewSubscriptionBody> for NewSubscription {
     fn from(body: NewSubscriptionBody) -> Self {
         Self {
             connection: body.connection_id.map(ConnectionId::from),
-            words: body.words.into(),
+            words: Words { name: body.name, description: body.description, tags: body.tags, meta: body.meta },
             data: data(body.data),
             is_active: body.flags.is_active,
             is_valid: body.flags.is_valid,
@@ -94,6 +122,7 @@ pub struct SubscriptionsAnswer {
 
 /// Which subscriptions to list.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct QuerySubscriptions {
     pub subscription: Option<SubscriptionFilter>,
     pub windowing: Option<Windowing>,
@@ -101,6 +130,7 @@ pub struct QuerySubscriptions {
 
 /// What subscriptions must have.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SubscriptionFilter {
     /// Part of the name.
     pub name: Option<String>,
@@ -119,6 +149,7 @@ pub struct TestAnswer {
 /// How long to wait.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct TestParams {
     /// Seconds to wait for an event; 300 by default and at most.
     pub wait: Option<u64>,
@@ -134,7 +165,7 @@ async fn list_of(app: &App, scope: Scope, filter: SubscriptionFilter, window: Wi
         name: filter.name,
         connection: filter.connection_id.map(ConnectionId::from),
         event_key: filter.event_key,
-        ..window.query()?
+        ..window.query(app)?
     };
     let mut rows = app.triggers.subscriptions(scope, &query).await?;
     let cursor = window.size().cut(&mut rows, |row| row.id.uuid());

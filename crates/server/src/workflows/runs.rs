@@ -119,6 +119,7 @@ pub struct RunsAnswer {
 /// Which runs to list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListRuns {
     pub workflow_id: Option<Uuid>,
     /// 50 by default, 500 at most.

@@ -30,6 +30,92 @@ on_both! {
             test.request(Method::GET, "/tools/calls", Some(value.to_owned()), None).await.expect(401);
         }
     }
+
+    async fn a_filter_that_a_list_does_not_have_is_refused_with_the_nearest(test: &Test) {
+        for (path, nearest) in [
+            ("/tools/calls?outcom=ok", "`outcome`"),
+            ("/tools/approvals?state=pending", "`status`"),
+            ("/agents?skpi=1", "`skip`"),
+            ("/agents?status=activ", "`active`"),
+            ("/workflows/runs?workflow=x", "`workflow_id`"),
+            ("/triggers/deliveries?limt=1", "`limit`"),
+            ("/tools/catalog/providers/native/integrations?sort_by=alphabeticaly", "`alphabetically`"),
+            ("/tools/catalog/providers/native/integrations/github/actions?categorys=x", "`categories`"),
+        ] {
+            let told = test.get(path).await.detail(422);
+            assert!(told.contains(&format!("Did you mean {nearest}?")), "{path}: {told}");
+        }
+        assert!(test.get("/tools/imports?provider=mcp").await.detail(422).contains("unknown field `provider`"));
+        for (path, told) in [
+            ("/tools/connections/query?integration_key=githb", "Integration not found. Did you mean `github`?"),
+            ("/tools/connections/query?provider_key=nativ", "Provider not found: nativ. Did you mean `native`?"),
+        ] {
+            assert_eq!(test.post(path, json!({})).await.detail(404), told);
+        }
+        for (path, told) in [
+            ("/tools/catalog/providers/native/integrations/githb", "Integration not found. Did you mean `github`?"),
+            ("/tools/catalog/providers/native/integrations/github/actions/CREATE_AN_ISUE", "Action not found. Did you mean `CREATE_AN_ISSUE`?"),
+            ("/tools/catalog/providers/native/integrations/zzz", "Integration not found"),
+        ] {
+            assert_eq!(test.get(path).await.detail(404), told);
+        }
+    }
+
+    async fn a_member_that_a_body_does_not_have_is_refused_with_the_nearest(test: &Test) {
+        let connection = json!({"slug": "a", "provider_key": "native", "integration_key": "fake", "data": {"auth_schema": "api_key"}});
+        let told = test.post("/tools/connections", json!({"connection": connection})).await.expect(422);
+        assert_eq!(told["detail"][0]["loc"], json!(["body", "connection", "data", "auth_schema"]));
+        assert!(told["detail"][0]["msg"].as_str().unwrap().contains("Did you mean `auth_scheme`?"), "{told}");
+        for (path, body, nearest) in [
+            ("/agents", json!({"name": "a", "agent_type": "x", "tool_mod": "inherit"}), "tool_mode"),
+            ("/triggers/schedules", json!({"schedule": {"data": {}, "flag": {"is_active": false}}}), "flags"),
+            ("/triggers/schedules", json!({"schedule": {"data": {}, "flags": {"is_activ": false}}}), "is_active"),
+            ("/triggers/deliveries/query", json!({"delivery": {"stat": "dead"}}), "state"),
+            ("/tools/discover", json!({"use_cases": ["x"], "providr": "native"}), "provider"),
+            ("/tools/resolve", json!({"tool": []}), "tools"),
+        ] {
+            let told = test.post(path, body).await.detail(422);
+            assert!(told.contains(&format!("Did you mean `{nearest}`?")), "{path}: {told}");
+        }
+        let made = test.admin(Method::POST, "/admin/keys", Some(json!({"key": {"project_id": uuid::Uuid::nil(), "permission": ["run_tools"]}}))).await;
+        assert!(made.detail(422).contains("Did you mean `permissions`?"));
+        let made = test.admin(Method::POST, "/admin/keys", Some(json!({"key": {"project_id": uuid::Uuid::nil(), "role": "editr"}}))).await;
+        assert!(made.detail(422).contains("Did you mean `editor`?"));
+    }
+
+    async fn what_clients_of_other_systems_send_is_taken_and_named(test: &Test) {
+        let listed = test.get("/agents?project_id=x&include_workspace_system=true").await;
+        assert_eq!(listed.headers["warning"], "299 toolyard \"ignored: include_workspace_system, project_id\"");
+        listed.expect(200);
+        let made = test.post("/agents", json!({"name": "a", "agent_type": "x", "voice_profile_id": 7, "plugins": []})).await;
+        assert_eq!(made.headers["warning"], "299 toolyard \"ignored: voice_profile_id, plugins\"");
+        made.expect(200);
+        let workflow = json!({"workflow": {"slug": "w", "created_at": "2026-01-01", "x": {"y": 1}}});
+        let made = test.post("/workflows", workflow).await;
+        assert_eq!(made.headers["warning"], "299 toolyard \"ignored: workflow.created_at, workflow.x\"");
+        made.expect(200);
+        assert!(!test.get("/agents?skip=0").await.headers.contains_key("warning"));
+    }
+
+    async fn a_trigger_is_changed_by_what_was_read_of_it(test: &Test) {
+        test.post("/simple/workflows", json!({"workflow": {"slug": "w", "data": {"steps": []}}})).await.expect(200);
+        let data = json!({"event_key": "tick", "schedule": "0 9 * * *", "references": {"workflow": {"slug": "w"}}});
+        let made = test.post("/triggers/schedules", json!({"schedule": {"name": "s", "data": data}})).await.expect(200)["schedule"].take();
+        let path = format!("/triggers/schedules/{}", made["id"].as_str().unwrap());
+        let key = Some(format!("ApiKey {}", test.owner));
+        let changed = test.request(Method::PUT, &path, key, Some(json!({"schedule": made}))).await;
+        assert!(changed.headers["warning"].to_str().unwrap().contains("schedule.created_at"));
+        assert_eq!(changed.expect(200)["schedule"]["name"], "s");
+    }
+
+    async fn times_are_taken_as_people_say_them(test: &Test) {
+        for said in ["yesterday", "2h", "2026-11-16"] {
+            test.post("/triggers/deliveries/query", json!({"windowing": {"oldest": said}})).await.expect(200);
+            test.post("/triggers/subscriptions/query", json!({"windowing": {"newest": said}})).await.expect(200);
+        }
+        let told = test.post("/triggers/deliveries/query", json!({"windowing": {"oldest": "soon"}})).await.detail(422);
+        assert!(told.starts_with("`windowing.oldest`: `soon` is not a time; use ISO 8601"), "{told}");
+    }
 }
 
 async fn raw(test: &Test, content_type: Option<&str>, body: impl Into<Body>) -> crate::support::Reply {

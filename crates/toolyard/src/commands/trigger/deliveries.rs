@@ -67,7 +67,7 @@ struct Filter {
     /// Only those of this schedule, by id or name
     #[arg(long, value_name = "TRIGGER")]
     schedule: Option<String>,
-    /// Only those made since this time, such as 2026-11-16T08:00:00Z
+    /// Only those made since this time: `yesterday`, 2h (ago), 2026-11-16T08:00:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 }
@@ -87,7 +87,7 @@ pub(super) struct RetryArgs {
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     filter: Filter,
-    /// Only those made up to this time
+    /// Only those made up to this time, said like --since
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Print the answer as JSON
