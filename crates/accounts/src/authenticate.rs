@@ -34,12 +34,12 @@ impl Authenticator {
         if let Some(scope) = self.remembered(&hash) {
             return Ok(Some(scope));
         }
-        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at, last_used_at from api_keys \
+        let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
                    where hash = $1 and revoked_at is null";
         let Some(row) = self.db.optional(sql, args![hash.as_bytes()]).await? else { return Ok(None) };
         let key = Key::read(&row)?;
         self.note_use(&key).await;
-        let scope = Scope { project: key.project, key: key.id, user: key.user, permissions: key.permissions() };
+        let scope = key.scope();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_REMEMBERED {
             known.clear();

@@ -26,7 +26,7 @@ impl Accounts {
         if tx.execute(sql, args![project, DEFAULT_PROJECT, now]).await? == 0 {
             return Ok(None);
         }
-        let new = NewKey { name: "first key".to_owned(), role: Role::Owner, only: None };
+        let new = NewKey { name: "first key".to_owned(), role: Role::Owner, only: None, is_for_agents: false };
         let (_, key) = insert_key(&mut tx, project, None, new, now).await?;
         tx.commit().await?;
         Ok(Some(FirstStart { key }))

@@ -21,6 +21,8 @@ pub struct Key {
     pub role: Role,
     /// When set, the key may do only these of its role's permissions.
     pub only: Option<PermissionSet>,
+    /// The key acts for certain agents and for nothing else.
+    pub is_for_agents: bool,
     pub hint: String,
     pub created_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
@@ -34,6 +36,7 @@ pub struct NewKey {
     pub name: String,
     pub role: Role,
     pub only: Option<Vec<Permission>>,
+    pub is_for_agents: bool,
 }
 
 impl Key {
@@ -46,6 +49,7 @@ impl Key {
             name: row.get("name")?,
             role: role.parse().map_err(|_| StoreError::Column("role".to_owned()))?,
             only: row.get::<Option<Value>>("permissions")?.map(|names| read_permissions(&names)),
+            is_for_agents: row.get("is_for_agents")?,
             hint: row.get("hint")?,
             created_at: row.get("created_at")?,
             revoked_at: row.get("revoked_at")?,
@@ -57,6 +61,10 @@ impl Key {
     pub fn permissions(&self) -> PermissionSet {
         let role = self.role.permissions();
         self.only.map_or(role, |only| role.and(only))
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        Scope { project: self.project, key: self.id, user: self.user, permissions: self.permissions(), is_for_agents: self.is_for_agents }
     }
 }
 
@@ -84,7 +92,7 @@ impl Accounts {
 
     /// The keys of one project, or of all of them.
     pub async fn list_keys(&self, project: Option<ProjectId>) -> Result<Vec<Key>, AccountError> {
-        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at, last_used_at from api_keys \
+        let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
                    where $1 is null or project_id = $1 order by created_at, id";
         let rows = self.db.all(sql, args![project]).await?;
         Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
@@ -100,18 +108,18 @@ impl Accounts {
 
     /// What somebody may do now who did something with this key before: by the same key, or by the newest other key of the same user.
     pub async fn acting(&self, project: ProjectId, key: KeyId, user: Option<UserId>) -> Result<Option<Scope>, StoreError> {
-        let sql = "select id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at, last_used_at from api_keys \
+        let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
                    where project_id = $1 and revoked_at is null and (id = $2 or user_id = $3) \
                    order by case when id = $2 then 0 else 1 end, id desc limit 1";
         let Some(row) = self.db.optional(sql, args![project, key, user]).await? else { return Ok(None) };
         let key = Key::read(&row)?;
-        Ok(Some(Scope { project: key.project, key: key.id, user: key.user, permissions: key.permissions() }))
+        Ok(Some(key.scope()))
     }
 
     /// Revokes a key; revoking it again changes nothing.
     pub async fn revoke_key(&self, id: KeyId) -> Result<Key, AccountError> {
         let sql = "update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 \
-                   returning id, project_id, user_id, name, role, permissions, hint, created_at, revoked_at, last_used_at";
+                   returning id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at";
         let row = self.db.returning(sql, args![id, self.clock.now()]).await?.ok_or(AccountError::KeyNotFound)?;
         self.authenticator.forget();
         Ok(Key::read(&row)?)
@@ -133,18 +141,17 @@ pub(crate) async fn insert_key(
         name: new.name,
         role: new.role,
         only: new.only.as_ref().map(|only| only.iter().copied().collect()),
+        is_for_agents: new.is_for_agents,
         hint: plain.hint(),
         created_at: now,
         revoked_at: None,
         last_used_at: None,
     };
     let only = key.only.map(|only| only.iter().map(Permission::name).collect::<Value>());
-    let sql = "insert into api_keys (project_id, id, user_id, name, role, permissions, hint, hash, created_at) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    tx.execute(
-        sql,
-        args![project, key.id, user, key.name.as_str(), key.role.name(), only.as_ref(), key.hint.as_str(), plain.hash().as_bytes(), now],
-    )
-    .await?;
+    let sql = "insert into api_keys (project_id, id, user_id, name, role, permissions, is_for_agents, hint, hash, created_at) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let (name, role, hint) = (key.name.as_str(), key.role.name(), key.hint.as_str());
+    let hash = plain.hash();
+    tx.execute(sql, args![project, key.id, user, name, role, only.as_ref(), key.is_for_agents, hint, hash.as_bytes(), now]).await?;
     Ok((key, plain))
 }

@@ -57,7 +57,7 @@ impl Accounts {
             let sql = "insert into projects (id, slug, name, user_id, created_at) values ($1, $2, $3, $4, $5)";
             tx.execute(sql, args![project.id, project.slug.as_str(), project.name.as_str(), user.id, now]).await?;
             let key = if entry.with_key {
-                let new = NewKey { name: "account key".to_owned(), role: Role::Owner, only: None };
+                let new = NewKey { name: "account key".to_owned(), role: Role::Owner, only: None, is_for_agents: false };
                 Some(insert_key(&mut tx, project.id, Some(user.id), new, now).await?.1)
             } else {
                 None

@@ -17,8 +17,12 @@ pub enum AppStatus {
     Active,
     /// An authorization was begun and not completed.
     Pending,
-    /// It was chosen, or connected before, and has no working connection.
+    /// It was chosen and never connected.
     Added,
+    /// Its connection was revoked.
+    Disabled,
+    /// Its authorization failed, or does not hold any more.
+    Failed,
     NotConnected,
     Unknown,
 }
@@ -29,6 +33,8 @@ impl AppStatus {
             Self::Active => "active",
             Self::Pending => "pending",
             Self::Added => "added",
+            Self::Disabled => "disabled",
+            Self::Failed => "failed",
             Self::NotConnected => "not_connected",
             Self::Unknown => "unknown",
         }
@@ -91,8 +97,8 @@ impl Apps {
         self.offered().get(app).map_or(&[], Vec::as_slice)
     }
 
-    /// The apps that may be assigned.
-    pub fn assignable(&self) -> BTreeSet<&AppName> {
+    /// The apps that the project connected or chose.
+    pub fn own(&self) -> BTreeSet<&AppName> {
         self.rows.keys().chain(self.added.keys()).collect()
     }
 
@@ -116,7 +122,9 @@ impl Apps {
             () if rows.iter().any(Connection::is_usable) => AppStatus::Active,
             // A row that waits has no reason yet; one that was revoked or failed has.
             () if rows.iter().any(|row| row.reason.is_none()) => AppStatus::Pending,
-            () if !rows.is_empty() || self.added.contains_key(app) => AppStatus::Added,
+            () if rows.first().is_some_and(Connection::is_revoked) => AppStatus::Disabled,
+            () if !rows.is_empty() => AppStatus::Failed,
+            () if self.added.contains_key(app) => AppStatus::Added,
             () if self.offered().contains_key(app) => AppStatus::NotConnected,
             () => AppStatus::Unknown,
         }
@@ -168,5 +176,9 @@ impl Apps {
 }
 
 fn waiting(app: AppName, row: &Connection) -> Reason {
-    if row.reason.is_none() { Reason::Pending(app) } else { Reason::NoCredential(app) }
+    match &row.reason {
+        None => Reason::Pending(app),
+        Some(_) if row.is_revoked() => Reason::Disabled(app),
+        Some(why) => Reason::Failed { app, why: why.clone() },
+    }
 }

@@ -3,7 +3,7 @@
 
 use ::store::{StoreError, Tx};
 use connections::{ConnectionError, NewConnection};
-use kernel::{Permission, Scope, Timestamp};
+use kernel::{AgentId, Permission, Scope, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::assign::{Others, Step, steps};
@@ -54,7 +54,7 @@ impl Agents {
             let tool_ids = new.rest.tool_ids.clone().unwrap_or_default();
             let mut agent = blank(scope.project, &act.actor, act.now);
             lay_over(&mut agent, AgentPatch { name: Some(new.name), agent_type: Some(new.agent_type), ..new.rest })?;
-            match resolve(&tool_ids, &apps, scope.may(Permission::EditTools)) {
+            match resolve(&tool_ids, &apps, &[], scope.may(Permission::EditTools)) {
                 Ok(wanted) => ready.push((agent, wanted)),
                 Err(problems) => rejected.extend(problems),
             }
@@ -94,7 +94,7 @@ impl Agents {
         lay_over(&mut before.clone(), patch.clone())?;
         let wanted = match &patch.tool_ids {
             None => None,
-            Some(items) => Some(self.wanted(scope, items).await?),
+            Some(items) => Some(self.wanted(scope, items, before.id).await?),
         };
         if let Some(wanted) = &wanted {
             self.connect(scope, wanted).await?;
@@ -121,8 +121,9 @@ impl Agents {
         item: &Value,
         precondition: &Precondition,
     ) -> Result<AgentView, AgentError> {
-        precondition.check(&self.find(scope, agent).await?)?;
-        let wanted = self.wanted(scope, std::slice::from_ref(item)).await?;
+        let before = self.find(scope, agent).await?;
+        precondition.check(&before)?;
+        let wanted = self.wanted(scope, std::slice::from_ref(item), before.id).await?;
         self.connect(scope, &wanted).await?;
         let act = self.act(scope);
         let mut tx = self.db.begin().await?;
@@ -185,9 +186,11 @@ impl Agents {
         Ok(apply(tx, &agent, act, steps).await?)
     }
 
-    async fn wanted(&self, scope: Scope, items: &[Value]) -> Result<Vec<Wanted>, AgentError> {
+    async fn wanted(&self, scope: Scope, items: &[Value], agent: AgentId) -> Result<Vec<Wanted>, AgentError> {
         let apps = self.apps(scope.project).await?;
-        resolve(items, &apps, scope.may(Permission::EditTools)).map_err(AgentError::Rejected)
+        let rows = store::assignments::all(&self.db, scope.project, agent).await?;
+        let kept: Vec<AppName> = rows.into_iter().filter(|row| row.is_active).map(|row| row.app).collect();
+        resolve(items, &apps, &kept, scope.may(Permission::EditTools)).map_err(AgentError::Rejected)
     }
 
     /// Connects apps that need no account: whoever asks for one has said all there is to say.
@@ -216,9 +219,9 @@ impl Agents {
         if status == AppStatus::Unknown {
             return Err(AgentError::UnknownApp(app));
         }
-        let is_new = !status.is_assignable();
+        let is_new = status == AppStatus::NotConnected;
         if is_new {
-            let wanted = resolve(&[json!(app.as_str())], &apps, scope.may(Permission::EditTools)).unwrap_or_default();
+            let wanted = resolve(&[json!(app.as_str())], &apps, &[], scope.may(Permission::EditTools)).unwrap_or_default();
             self.connect(scope, &wanted).await?;
         }
         store::apps::add(&self.db, scope.project, &app, &scope.author().to_string(), self.clock.now()).await?;

@@ -12,6 +12,8 @@ use crate::{AppName, Reason, Rejected};
 pub enum AgentError {
     #[error("Agent not found")]
     NotFound,
+    #[error("Agent `{key}` not found{0}", key = .0.key)]
+    Unknown(catalog::Missing),
     #[error("There is no app {0}.")]
     UnknownApp(AppName),
     #[error("{0} is not assigned to this agent.")]

@@ -53,7 +53,8 @@ pub struct Stats {
 
 impl Agents {
     pub(crate) async fn find(&self, scope: Scope, agent: AgentRef) -> Result<Agent, AgentError> {
-        store::agents::find(&self.db, scope.project, agent).await?.ok_or(AgentError::NotFound)
+        let found = store::agents::find(&self.db, scope.project, agent).await?.ok_or(AgentError::NotFound)?;
+        self.seen(scope, found).await
     }
 
     pub async fn get(&self, scope: Scope, agent: AgentRef) -> Result<AgentView, AgentError> {
@@ -75,9 +76,9 @@ impl Agents {
             let nearest = did_you_mean(status, names);
             return Err(AgentError::Invalid(format!("`{status}` is not a status; there are {}.{nearest}", names.join(", "))));
         }
-        let agents = store::agents::list(&self.db, scope.project, filter).await?;
+        let agents = store::agents::list(&self.db, scope, filter).await?;
         let mut rows: HashMap<AgentId, Vec<Assignment>> = HashMap::new();
-        for row in &store::agents::list_assignments(&self.db, scope.project, filter).await? {
+        for row in &store::agents::list_assignments(&self.db, scope, filter).await? {
             let row = store::assignments::read(row)?;
             rows.entry(row.agent).or_default().push(row);
         }
@@ -116,6 +117,9 @@ impl Agents {
         limit: Option<i64>,
         cursor: Option<Uuid>,
     ) -> Result<HistoryPage, AgentError> {
+        if scope.is_for_agents {
+            self.find(scope, agent).await?;
+        }
         let page = store::history::page(&self.db, scope.project, agent, PageSize::asked(limit), cursor).await?;
         // Every agent has at least the line of its making, on some page.
         if page.entries.is_empty() && cursor.is_none() {

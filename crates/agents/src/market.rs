@@ -45,7 +45,7 @@ impl Agents {
     /// The apps that may be assigned, the one that changed last first.
     pub async fn connected(&self, scope: Scope) -> Result<Vec<ProjectApp>, AgentError> {
         let apps = self.apps(scope.project).await?;
-        let mut found: Vec<ProjectApp> = apps.assignable().into_iter().map(|app| project_app(&apps, app)).collect();
+        let mut found: Vec<ProjectApp> = apps.own().into_iter().map(|app| project_app(&apps, app)).collect();
         found.sort_by(|left, right| right.since.cmp(&left.since).then_with(|| left.app.cmp(&right.app)));
         Ok(found)
     }
@@ -94,7 +94,7 @@ fn project_app(apps: &Apps, app: &AppName) -> ProjectApp {
     let connection = rows.iter().find(|row| row.is_usable()).or_else(|| rows.iter().find(|row| row.reason.is_none())).or(rows.first());
     let offered = apps.integrations(app);
     let used = connection.and_then(|row| offered.iter().find(|integration| integration.provider == row.provider));
-    let others = apps.assignable();
+    let others = apps.own();
     let same_id = |other: &&&AppName| **other != app && other.stable_id() == app.stable_id();
     ProjectApp {
         app: app.clone(),

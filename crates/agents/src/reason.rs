@@ -17,8 +17,10 @@ pub enum Reason {
     NotConnected(AppName),
     #[error("{0} waits for its authorization to be completed.")]
     Pending(AppName),
-    #[error("{0} has no working connection; connect it again.")]
-    NoCredential(AppName),
+    #[error("The connection of {0} was revoked; connect it again.")]
+    Disabled(AppName),
+    #[error("The authorization of {app} failed; connect it again. Reason: {why}")]
+    Failed { app: AppName, why: String },
     #[error("{app} has no connection `{connection}`, which the assignment names.")]
     NoSuchConnection { app: AppName, connection: String },
     #[error("{app} has no connection of the provider `{provider}`, which the assignment names.")]
@@ -61,7 +63,8 @@ impl Reason {
             Self::UnknownApp(_) => "unknown_app",
             Self::NotConnected(_) => "not_connected",
             Self::Pending(_) => "pending",
-            Self::NoCredential(_) => "no_credential",
+            Self::Disabled(_) => "disabled",
+            Self::Failed { .. } => "failed",
             Self::NoSuchConnection { .. } => "no_such_connection",
             Self::NoSuchProvider { .. } => "no_such_provider",
             Self::OtherConnection { .. } => "other_connection",

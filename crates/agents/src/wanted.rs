@@ -56,15 +56,15 @@ impl Rejected {
     }
 }
 
-/// Finds every tool of a request. Named twice is named once, unless the two ask for different things.
-pub(crate) fn resolve(items: &[Value], apps: &Apps, may_connect: bool) -> Result<Vec<Wanted>, Vec<Rejected>> {
+/// Finds every tool of a request; `kept` are apps that the agent has. Named twice is named once, unless the two ask for different things.
+pub(crate) fn resolve(items: &[Value], apps: &Apps, kept: &[AppName], may_connect: bool) -> Result<Vec<Wanted>, Vec<Rejected>> {
     if items.len() > MAX_TOOLS {
         return Err(vec![Rejected::new(&Value::Null, "too_many", format!("An agent has at most {MAX_TOOLS} apps."))]);
     }
     let mut wanted: Vec<Wanted> = Vec::new();
     let mut rejected = Vec::new();
     for item in items {
-        match one(item, apps, may_connect) {
+        match one(item, apps, kept, may_connect) {
             Err(problem) => rejected.push(problem),
             Ok(next) => match wanted.iter_mut().find(|known| known.app == next.app) {
                 None => wanted.push(next),
@@ -99,7 +99,7 @@ fn name_of(item: &Value) -> &Value {
     }
 }
 
-fn one(item: &Value, apps: &Apps, may_connect: bool) -> Result<Wanted, Rejected> {
+fn one(item: &Value, apps: &Apps, kept: &[AppName], may_connect: bool) -> Result<Wanted, Rejected> {
     let name = name_of(item);
     let invalid = |message: &str| Rejected::new(name, "invalid", message);
     let (mut priority, mut config) = (None, None);
@@ -125,6 +125,12 @@ fn one(item: &Value, apps: &Apps, may_connect: bool) -> Result<Wanted, Rejected>
     let app = find(name, apps)?;
     let connect = match apps.status(&app) {
         status if status.is_assignable() => None,
+        // What the agent has already is only suspended: saving the list again keeps it.
+        AppStatus::Disabled | AppStatus::Failed if kept.contains(&app) => None,
+        AppStatus::Disabled | AppStatus::Failed => {
+            let reason = apps.route(&app, &AppPolicy::default()).err().unwrap_or(Reason::NotConnected(app));
+            return Err(Rejected::because(name, &reason));
+        }
         AppStatus::Unknown => return Err(Rejected::because(name, &Reason::UnknownApp(app))),
         _ => match apps.integrations(&app).iter().find(|integration| integration.is_no_auth()) {
             Some(integration) if may_connect => Some(integration.clone()),
@@ -160,7 +166,7 @@ fn find(name: &Value, apps: &Apps) -> Result<AppName, Rejected> {
 
 /// The one app with the id: among those that may be assigned, or else in the catalog. Several that may be assigned are told, not guessed.
 fn by_stable_id(id: StableToolId, apps: &Apps) -> Result<AppName, Vec<&AppName>> {
-    let near: Vec<&AppName> = apps.assignable().into_iter().filter(|app| app.stable_id() == id).collect();
+    let near: Vec<&AppName> = apps.own().into_iter().filter(|app| app.stable_id() == id).collect();
     match near[..] {
         [one] => return Ok(one.clone()),
         [] => {}
@@ -251,7 +257,7 @@ mod tests {
     }
 
     fn names(items: Value, apps: &Apps) -> Result<Vec<String>, Vec<(Value, &'static str)>> {
-        let resolved = resolve(items.as_array().unwrap(), apps, true);
+        let resolved = resolve(items.as_array().unwrap(), apps, &[], true);
         resolved
             .map(|wanted| wanted.into_iter().map(|want| want.app.to_string()).collect())
             .map_err(|rejected| rejected.into_iter().map(|problem| (problem.tool, problem.code)).collect())
@@ -298,7 +304,7 @@ mod tests {
     #[test]
     fn named_twice_is_named_once_unless_they_disagree() {
         let apps = apps(&["ao"]);
-        let wanted = resolve(&[json!("ao"), json!({"id": "AO", "priority": 3})], &apps, true).unwrap();
+        let wanted = resolve(&[json!("ao"), json!({"id": "AO", "priority": 3})], &apps, &[], true).unwrap();
         assert_eq!((wanted.len(), wanted[0].priority), (1, Some(3)));
         let twice = json!([{"id": "ao", "priority": 1}, {"id": "ao", "priority": 2}]);
         assert_eq!(names(twice, &apps).unwrap_err(), [(json!("ao"), "conflicting")]);
@@ -307,8 +313,8 @@ mod tests {
     #[test]
     fn what_needs_no_account_is_connected_by_whoever_may() {
         let apps = apps(&[]);
-        let wanted = resolve(&[json!("open")], &apps, true).unwrap();
+        let wanted = resolve(&[json!("open")], &apps, &[], true).unwrap();
         assert_eq!(wanted[0].connect.as_ref().unwrap().key, "open");
-        assert_eq!(resolve(&[json!("open")], &apps, false).unwrap_err()[0].code, "not_connected");
+        assert_eq!(resolve(&[json!("open")], &apps, &[], false).unwrap_err()[0].code, "not_connected");
     }
 }

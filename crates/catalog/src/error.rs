@@ -42,6 +42,9 @@ pub enum CatalogError {
     UnknownEvent(Missing),
     #[error("the project's own integrations could not be read: {0}")]
     NotRead(String),
+    /// They are in a database that does not answer now.
+    #[error("the project's own integrations cannot be read now: {0}")]
+    Away(String),
     /// The provider refused, could not be reached, or answered with something that is no answer.
     #[error("{0}")]
     Upstream(String),

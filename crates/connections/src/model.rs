@@ -52,6 +52,11 @@ impl Connection {
         self.auth_scheme.as_deref() == Some("none")
     }
 
+    /// Whether somebody revoked it, as against an authorization that failed or is under way.
+    pub fn is_revoked(&self) -> bool {
+        self.reason.as_deref() == Some("revoked")
+    }
+
     /// Whether calls can be made through it.
     pub fn is_usable(&self) -> bool {
         self.is_active && self.is_valid && (self.is_no_auth() || self.credentials.is_some())

@@ -128,6 +128,7 @@ impl Imports {
             key: Uuid::nil().into(),
             user: Some(UserId::from(author)),
             permissions: PermissionSet::default(),
+            is_for_agents: false,
         };
         let mode = Mode { unasked: true, ..Mode::default() };
         let made = match change.account {

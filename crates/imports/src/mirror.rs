@@ -10,7 +10,7 @@ use catalog::{CatalogError, Integration, Provider, Source};
 use futures_util::future::BoxFuture;
 use kernel::seal::Sealer;
 use kernel::{ImportId, ProjectId};
-use store::Db;
+use store::{Db, StoreError};
 use tokio::sync::Mutex;
 
 use crate::{ImportError, Importer, Stored, store as rows};
@@ -205,6 +205,13 @@ impl Source for Imported {
     }
 
     fn ready(&self, project: ProjectId) -> BoxFuture<'_, Result<(), CatalogError>> {
-        Box::pin(async move { self.mirror.ready(project).await.map_err(|error| CatalogError::NotRead(error.to_string())) })
+        Box::pin(async move { self.mirror.ready(project).await.map_err(not_read) })
+    }
+}
+
+fn not_read(error: ImportError) -> CatalogError {
+    match error {
+        ImportError::Store(away @ (StoreError::Away(_) | StoreError::Closed)) => CatalogError::Away(away.to_string()),
+        other => CatalogError::NotRead(other.to_string()),
     }
 }

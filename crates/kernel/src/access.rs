@@ -59,7 +59,7 @@ impl Permission {
     }
 
     /// The least role that has it.
-    fn least_role(self) -> Role {
+    pub fn least_role(self) -> Role {
         match self.name().split('_').next() {
             Some("view") => Role::Viewer,
             Some("run") => Role::Annotator,
@@ -173,6 +173,8 @@ pub struct Scope {
     pub key: KeyId,
     pub user: Option<UserId>,
     pub permissions: PermissionSet,
+    /// The key acts for certain agents and for nothing else; `agents` knows for which.
+    pub is_for_agents: bool,
 }
 
 impl Scope {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
+use catalog::CatalogError;
 use connections::{Connection, NewConnection, Refreshed};
 use http::StatusCode;
 use kernel::{ConnectionId, Scope};

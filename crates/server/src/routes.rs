@@ -38,6 +38,7 @@ impl utoipa::Modify for Security {
 
 fn table() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(operations::root::root))
         .routes(routes!(operations::health::health))
         .routes(routes!(operations::health::ready))
         .routes(routes!(operations::metrics))
@@ -95,6 +96,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::market::app_triggers))
         .routes(routes!(agents::rows::types))
         .routes(routes!(agents::rows::stats))
+        .routes(routes!(agents::daily::days))
         .routes(routes!(agents::rows::create_all))
         .routes(routes!(agents::rows::create, agents::rows::list))
         .routes(routes!(agents::rows::fetch, agents::rows::edit, agents::rows::delete))

@@ -4,21 +4,21 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, Postgres};
+use sqlx::postgres::{PgConnectOptions, Postgres};
 use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Connection, Executor, Transaction};
+use sqlx::{Executor, Transaction};
 
+use crate::postgres::PgServer;
 use crate::sqlite::{Held, SqliteFile};
 use crate::{Arg, Row, StoreError};
 
-const POSTGRES_CONNECTIONS: u32 = 16;
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+const PING: Duration = Duration::from_millis(900);
 
 /// An open database. SQLite has one writer and a few readers, so that writes queue here and never fail as busy.
 #[derive(Clone, Debug)]
 pub enum Db {
     Sqlite(SqliteFile),
-    Postgres(PgPool),
+    Postgres(PgServer),
 }
 
 /// A transaction; it is rolled back unless it is committed.
@@ -56,11 +56,7 @@ impl Db {
     pub async fn open(address: &str) -> Result<Self, StoreError> {
         if address.starts_with("postgres://") || address.starts_with("postgresql://") {
             let options = PgConnectOptions::from_str(address).map_err(|_| StoreError::Address(redact(address)))?;
-            // One try outside the pool, which would hide the reason behind its own time limit.
-            let first = tokio::time::timeout(ACQUIRE_TIMEOUT, PgConnection::connect_with(&options)).await;
-            first.map_err(|_| StoreError::Timeout)??.close().await?;
-            let pool = PgPoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(ACQUIRE_TIMEOUT);
-            return Ok(Self::Postgres(pool.connect_with(options).await?));
+            return Ok(Self::Postgres(PgServer::open(options).await?));
         }
         if !address.starts_with("sqlite:") || address.contains(":memory:") {
             return Err(StoreError::Address(redact(address)));
@@ -86,12 +82,10 @@ impl Db {
         Self::file(address).is_none_or(|file| file.exists())
     }
 
-    /// Whether the database answers.
+    /// Whether the database answers within a second.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(file) => file.reader().await?.get()?.execute("select 1").await.map(|_| ())?,
-            Self::Postgres(pool) => pool.execute("select 1").await.map(|_| ())?,
-        }
+        let asked = tokio::time::timeout(PING, self.optional("select 1", [])).await;
+        asked.map_err(|_| StoreError::Away("it takes too long to answer".to_owned()))??;
         Ok(())
     }
 
@@ -107,7 +101,9 @@ impl Db {
     pub async fn all<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
         Ok(match self {
             Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_all, file.reader().await?.get()?)?.into_iter().map(Row::Sqlite).collect(),
-            Self::Postgres(pool) => run!(Postgres, sql, args, fetch_all, pool)?.into_iter().map(Row::Postgres).collect(),
+            Self::Postgres(server) => {
+                run!(Postgres, sql, args, fetch_all, &mut *server.acquire().await?)?.into_iter().map(Row::Postgres).collect()
+            }
         })
     }
 
@@ -115,7 +111,7 @@ impl Db {
     pub async fn optional<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
         Ok(match self {
             Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_optional, file.reader().await?.get()?)?.map(Row::Sqlite),
-            Self::Postgres(pool) => run!(Postgres, sql, args, fetch_optional, pool)?.map(Row::Postgres),
+            Self::Postgres(server) => run!(Postgres, sql, args, fetch_optional, &mut *server.acquire().await?)?.map(Row::Postgres),
         })
     }
 
@@ -123,7 +119,7 @@ impl Db {
     pub async fn returning<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
         Ok(match self {
             Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_optional, file.writer().await?.get()?)?.map(Row::Sqlite),
-            Self::Postgres(pool) => run!(Postgres, sql, args, fetch_optional, pool)?.map(Row::Postgres),
+            Self::Postgres(server) => run!(Postgres, sql, args, fetch_optional, &mut *server.acquire().await?)?.map(Row::Postgres),
         })
     }
 
@@ -131,7 +127,7 @@ impl Db {
     pub async fn execute<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
         Ok(match self {
             Self::Sqlite(file) => run!(Sqlite, sql, args, execute, file.writer().await?.get()?)?.rows_affected(),
-            Self::Postgres(pool) => run!(Postgres, sql, args, execute, pool)?.rows_affected(),
+            Self::Postgres(server) => run!(Postgres, sql, args, execute, &mut *server.acquire().await?)?.rows_affected(),
         })
     }
 
@@ -143,7 +139,7 @@ impl Db {
                 held.begin().await?;
                 Tx::Sqlite(held)
             }
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Self::Postgres(server) => Tx::Postgres(server.begin().await?),
         })
     }
 
@@ -170,7 +166,7 @@ impl Db {
     pub async fn close(&self) {
         match self {
             Self::Sqlite(file) => file.close().await,
-            Self::Postgres(pool) => pool.close().await,
+            Self::Postgres(server) => server.close().await,
         }
     }
 }

@@ -7,6 +7,7 @@ mod error;
 mod like;
 mod migrate;
 mod page;
+mod postgres;
 mod row;
 mod sqlite;
 
@@ -16,6 +17,7 @@ pub use error::StoreError;
 pub use like::holding;
 pub use migrate::Pending;
 pub use page::PageSize;
+pub use postgres::PgServer;
 pub use row::{Column, Row};
 pub use sqlite::SqliteFile;
 

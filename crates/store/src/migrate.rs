@@ -15,7 +15,7 @@ macro_rules! migrations {
 const MIGRATIONS: &[(i64, &str, &str)] = &migrations![
     1 "0001_foundation", 2 "0002_connections", 3 "0003_tool_calls", 4 "0004_workflows", 5 "0005_approvals", 6 "0006_triggers",
     7 "0007_agents", 8 "0008_imports", 9 "0009_discovery", 10 "0010_hosted_accounts", 12 "0012_connection_states", 13 "0013_call_origins",
-    14 "0014_run_steps", 17 "0017_key_use",
+    14 "0014_run_steps", 15 "0015_agent_keys", 17 "0017_key_use",
 ];
 
 /// A migration that has not run on this database.
@@ -40,7 +40,7 @@ impl Db {
         self.pending().await?;
         match self {
             Self::Sqlite(file) => migrator().run(file.writer().await?.get()?).await?,
-            Self::Postgres(pool) => migrator().run(pool).await?,
+            Self::Postgres(server) => migrator().run(&mut *server.acquire().await?).await?,
         }
         Ok(())
     }
@@ -58,8 +58,8 @@ impl Db {
                 let mut held = file.writer().await?;
                 held.get()?.list_applied_migrations(&migrator.table_name).await
             }
-            Self::Postgres(pool) => {
-                let mut connection = pool.acquire().await?;
+            Self::Postgres(server) => {
+                let mut connection = server.acquire().await?;
                 connection.list_applied_migrations(&migrator.table_name).await
             }
         };

@@ -1,9 +1,10 @@
 //! Key files: readable by their owner alone.
 
+use std::fs::TryLockError;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 /// Makes the data directory, for its owner alone.
 pub(crate) fn ensure_dir(dir: &Path) -> anyhow::Result<()> {
@@ -26,6 +27,31 @@ pub(crate) fn lock(dir: &Path) -> anyhow::Result<std::fs::File> {
         Ok(file)
     };
     hold().with_context(|| format!("cannot hold `{}`", path.display()))
+}
+
+/// A SQLite file has one server: two would take each other's work. Whoever holds this is the one, until its process ends.
+pub(crate) fn hold_database(database: &Path) -> anyhow::Result<std::fs::File> {
+    let path = PathBuf::from(format!("{}.lock", database.display()));
+    let cannot = || format!("cannot hold `{}`", path.display());
+    let mut file = open_private(&path).with_context(cannot)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let holder = read(&path)?.filter(|text| !text.is_empty()).map_or_else(String::new, |id| format!(" (process {id})"));
+            bail!(
+                "another server{holder} is running on `{}`; stop it first, or give this one a --data-dir of its own. \
+                 Several servers can share a PostgreSQL database.",
+                database.display()
+            );
+        }
+        Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+    }
+    let write = |file: &mut std::fs::File| -> std::io::Result<()> {
+        file.set_len(0)?;
+        write!(file, "{}", std::process::id())
+    };
+    write(&mut file).with_context(cannot)?;
+    Ok(file)
 }
 
 /// Opens a file that only its owner can read, making it if need be.

@@ -2,14 +2,15 @@
 
 use std::io::IsTerminal;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use kernel::suggest::did_you_mean;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, LogFormat};
 
 /// Starts logging.
 pub fn start(config: &Config) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&config.log).with_context(|| format!("`{}` is not a log filter", config.log))?;
+    let filter = filter(&config.log)?;
     let terminal = std::io::stderr().is_terminal();
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log_format {
@@ -18,4 +19,66 @@ pub fn start(config: &Config) -> anyhow::Result<()> {
         LogFormat::Auto | LogFormat::Json => builder.json().flatten_event(true).init(),
     }
     Ok(())
+}
+
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// What may stand alone for all that a part logs: our crates, and those that say something worth reading.
+const PARTS: [&str; 24] = [
+    "accounts",
+    "agents",
+    "catalog",
+    "connections",
+    "egress",
+    "imports",
+    "kernel",
+    "mcp",
+    "providers",
+    "sentences",
+    "server",
+    "store",
+    "tools",
+    "toolyard",
+    "triggers",
+    "workflows",
+    "axum",
+    "h2",
+    "hyper",
+    "hyper_util",
+    "reqwest",
+    "rustls",
+    "sqlx",
+    "tower_http",
+];
+
+/// Reads a filter. A word that is no level would pass for the name of a part that logs nothing, and the log would be empty.
+fn filter(text: &str) -> anyhow::Result<EnvFilter> {
+    for word in text.split(',').map(str::trim).filter(|word| !word.is_empty() && !word.contains(['=', '[', ':'])) {
+        let is_level = LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level)) || matches!(word, "0" | "1" | "2" | "3" | "4" | "5");
+        if !is_level && !PARTS.contains(&word) {
+            let nearest = did_you_mean(word, LEVELS.into_iter().chain(PARTS));
+            bail!(
+                "`{word}` in the log filter is neither a level ({}) nor PART=LEVEL, such as `triggers=debug`.{nearest}",
+                LEVELS.join(", ")
+            );
+        }
+    }
+    EnvFilter::try_new(text).with_context(|| format!("`{text}` is not a log filter; write levels as `info` or `info,triggers=debug`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_would_log_nothing_is_refused() {
+        for fine in ["info", "", "WARN", "debug,sqlx=warn", "triggers", "info,providers::native=trace", "off", "3", "[request]=debug"] {
+            assert!(filter(fine).is_ok(), "{fine}");
+        }
+        for (wrong, told) in
+            [("inof", "Did you mean `info`?"), ("info,trigers", "Did you mean `triggers`?"), ("sqlx=loud", "is not a log filter")]
+        {
+            let error = filter(wrong).unwrap_err().to_string();
+            assert!(error.contains(told), "{wrong}: {error}");
+        }
+    }
 }

@@ -36,6 +36,27 @@ pub fn key_ring(config: &Config) -> anyhow::Result<KeyRing> {
     KeyRing::parse(&text).with_context(|| format!("the sealing key in `{}` is not usable", path.display()))
 }
 
+/// Refuses to go on without the sealing key of a database that has secrets: a new key would open none of them.
+pub async fn require_key(config: &Config, db: &Db) -> anyhow::Result<()> {
+    let path = key_file(config);
+    if config.sealing_key.is_some() || files::read(&path)?.is_some_and(|text| !text.is_empty()) || !is_sealed(db).await? {
+        return Ok(());
+    }
+    bail!(
+        "the database is there, but its sealing key is not: put `{}` back from your backup, or set TOOLYARD_SEALING_KEY. Nothing was changed",
+        path.display()
+    );
+}
+
+/// Whether a start has sealed something in the database.
+async fn is_sealed(db: &Db) -> anyhow::Result<bool> {
+    let first = Db::all_migrations().first().map(|migration| migration.version);
+    if db.pending().await?.iter().any(|pending| Some(pending.version) == first) {
+        return Ok(false);
+    }
+    Ok(db.optional("select name from settings where name = 'signing_key'", args![]).await?.is_some())
+}
+
 /// A sealer that reads its key file again when it meets a key that it does not know.
 pub fn sealer(config: &Config, ring: KeyRing) -> Sealer {
     if config.sealing_key.is_some() {

@@ -70,8 +70,9 @@ impl Yard {
     pub async fn open_at(config: Config, clock: Clock) -> anyhow::Result<Self> {
         files::ensure_dir(&config.data_dir)?;
         let _starting = files::lock(&config.data_dir)?;
-        let ring = vault::key_ring(&config)?;
         let db = connect(&config).await?;
+        vault::require_key(&config, &db).await?;
+        let ring = vault::key_ring(&config)?;
         db.migrate().await.context("cannot bring the database up to date")?;
         let vault = vault::open(&db, vault::sealer(&config, ring)).await?;
         let operator_key = operator_key(&config)?;

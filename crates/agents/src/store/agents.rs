@@ -1,6 +1,6 @@
 //! Agents.
 
-use kernel::{AgentId, ProjectId};
+use kernel::{AgentId, ProjectId, Scope};
 use serde_json::{Map, Value, json};
 use store::{Arg, Db, Row, StoreError, Tx, args};
 use tools::config::{OnError, coerce_list};
@@ -16,7 +16,7 @@ macro_rules! columns {
     };
 }
 
-/// The agents that a list shows: `$1` to `$6` narrow it, `$7` and `$8` cut it.
+/// The agents that a list shows: `$1` to `$6` narrow it, `$7` and `$8` cut it, `$9` is a key that sees its own agents only.
 macro_rules! listed {
     ($what:expr) => {
         concat!(
@@ -24,7 +24,9 @@ macro_rules! listed {
             $what,
             " from agents where project_id = $1 and ($2 is null or status = $2) and ($3 is null or agent_type = $3) \
              and ($4 is null or priority_level = $4) and ($5 is null or lower(name) like $5 escape '!' or lower(description) like $5 escape '!') \
-             and ($3 is not null or agent_type <> $6) order by number limit $7 offset $8"
+             and ($3 is not null or agent_type <> $6) \
+             and ($9 is null or id in (select k.agent_id from agent_keys k where k.project_id = $1 and k.key_id = $9)) \
+             order by number limit $7 offset $8"
         )
     };
 }
@@ -91,26 +93,27 @@ pub(crate) async fn hold(tx: &mut Tx, project: ProjectId, agent: AgentRef) -> Re
     tx.optional(FIND, [project.into(), id, number]).await?.as_ref().map(read).transpose()
 }
 
-fn list_args<'a>(project: ProjectId, filter: &'a AgentFilter, pattern: Option<&'a str>) -> [Arg<'a>; 8] {
+fn list_args<'a>(scope: Scope, filter: &'a AgentFilter, pattern: Option<&'a str>) -> [Arg<'a>; 9] {
     args![
-        project,
+        scope.project,
         filter.status.as_deref(),
         filter.agent_type.as_deref(),
         filter.priority_level.as_deref(),
         pattern,
         EPHEMERAL,
         filter.limit,
-        filter.skip
+        filter.skip,
+        scope.is_for_agents.then_some(scope.key)
     ]
 }
 
-pub(crate) async fn list(db: &Db, project: ProjectId, filter: &AgentFilter) -> Result<Vec<Agent>, StoreError> {
+pub(crate) async fn list(db: &Db, scope: Scope, filter: &AgentFilter) -> Result<Vec<Agent>, StoreError> {
     let pattern = filter.search.as_deref().map(containing);
-    db.all(listed!(columns!()), list_args(project, filter, pattern.as_deref())).await?.iter().map(read).collect()
+    db.all(listed!(columns!()), list_args(scope, filter, pattern.as_deref())).await?.iter().map(read).collect()
 }
 
 /// The assignments of the agents that a list shows, in one query.
-pub(crate) async fn list_assignments(db: &Db, project: ProjectId, filter: &AgentFilter) -> Result<Vec<Row>, StoreError> {
+pub(crate) async fn list_assignments(db: &Db, scope: Scope, filter: &AgentFilter) -> Result<Vec<Row>, StoreError> {
     let sql = concat!(
         "select ",
         super::assignments::columns!(),
@@ -119,7 +122,13 @@ pub(crate) async fn list_assignments(db: &Db, project: ProjectId, filter: &Agent
         ")"
     );
     let pattern = filter.search.as_deref().map(containing);
-    db.all(sql, list_args(project, filter, pattern.as_deref())).await
+    db.all(sql, list_args(scope, filter, pattern.as_deref())).await
+}
+
+/// Every agent of a project by id, number and name.
+pub(crate) async fn names(db: &Db, project: ProjectId) -> Result<Vec<(AgentId, i64, String)>, StoreError> {
+    let rows = db.all("select id, number, name from agents where project_id = $1 order by number", args![project]).await?;
+    rows.iter().map(|row| Ok((row.get("id")?, row.get("number")?, row.get("name")?))).collect()
 }
 
 /// A pattern for texts that contain this one.

@@ -1,11 +1,12 @@
 //! Who changed what. Rows are added and never touched again.
 
-use kernel::{AgentId, ProjectId, Timestamp};
+use kernel::{AgentId, ProjectId, Scope, Timestamp};
 use serde_json::Value;
 use store::{Db, PageSize, Row, StoreError, Tx, args};
 use uuid::Uuid;
 
 use super::agents::broken;
+use crate::daily::Step;
 use crate::{Agent, AgentRef, AppName, Change, HistoryEntry, HistoryPage};
 
 fn read(row: &Row) -> Result<HistoryEntry, StoreError> {
@@ -49,6 +50,27 @@ pub(crate) async fn add(tx: &mut Tx, agent: &Agent, actor: &str, now: Timestamp,
         now
     ];
     tx.execute(sql, args).await.map(|_| ())
+}
+
+/// What gave or took apps up to a time, in order; of one agent, or of all that the key sees.
+pub(crate) async fn steps(db: &Db, scope: Scope, agent: Option<AgentId>, until: Timestamp) -> Result<Vec<Step>, StoreError> {
+    let sql = "select agent_number, change, app_name, created_at from agent_history \
+               where project_id = $1 and change in ('assigned', 'reassigned', 'unassigned', 'deleted') and created_at <= $2 \
+               and ($3 is null or agent_id = $3) \
+               and ($4 is null or agent_id in (select k.agent_id from agent_keys k where k.project_id = $1 and k.key_id = $4)) \
+               order by created_at, version, id";
+    let rows = db.all(sql, args![scope.project, until, agent, scope.is_for_agents.then_some(scope.key)]).await?;
+    let step = |row: &Row| {
+        let change: String = row.get("change")?;
+        let app: Option<String> = row.get("app_name")?;
+        Ok(Step {
+            agent: row.get("agent_number")?,
+            app: app.map(|app| AppName::of(&app)),
+            change: Change::named(&change).ok_or_else(|| broken("change"))?,
+            at: row.get("created_at")?,
+        })
+    };
+    rows.iter().map(step).collect()
 }
 
 /// A page of an agent's history, newest first, also after the agent is gone.

@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod apps;
 pub(crate) mod assignments;
 pub(crate) mod history;
+pub(crate) mod keys;
 
 use kernel::ProjectId;
 use store::{StoreError, Tx, args};

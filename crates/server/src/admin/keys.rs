@@ -1,5 +1,7 @@
 //! `/admin/keys`
 
+use std::collections::HashMap;
+
 use accounts::{Key, NewKey};
 use axum::Json;
 use axum::extract::State;
@@ -21,6 +23,9 @@ pub struct KeyBody {
     pub role: String,
     /// What the key may do.
     pub permissions: Vec<String>,
+    /// The agents that the key acts for; without it the key is not bound to any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Vec<String>>,
     /// The first characters of the key.
     pub hint: String,
     pub created_at: String,
@@ -31,9 +36,10 @@ pub struct KeyBody {
     pub last_used_at: Option<String>,
 }
 
-impl From<Key> for KeyBody {
-    fn from(key: Key) -> Self {
+impl KeyBody {
+    fn new(key: Key, agents: &HashMap<KeyId, Vec<String>>) -> Self {
         Self {
+            agents: key.is_for_agents.then(|| agents.get(&key.id).cloned().unwrap_or_default()),
             id: key.id.uuid(),
             project_id: key.project.uuid(),
             permissions: key.permissions().iter().map(|permission| permission.name().to_owned()).collect(),
@@ -74,6 +80,8 @@ pub struct NewKeyBody {
     /// When given, the key may do only these of its role's permissions.
     #[schema(value_type = Option<Vec<String>>)]
     pub permissions: Option<Vec<Permission>>,
+    /// When given, the key acts for these agents only, each by name, number or id: it opens `/agents` and `/mcp/agents/{agent_id}` of theirs, and nothing else.
+    pub agents: Option<Vec<String>>,
 }
 
 /// A request to make a key.
@@ -91,22 +99,40 @@ pub struct ListKeys {
     pub project_id: Option<Uuid>,
 }
 
+async fn answer(app: &App, key: Key) -> ApiResult<KeyAnswer> {
+    let agents = app.agents.of_keys(Some(key.project)).await?;
+    Ok(KeyAnswer { count: 1, key: KeyBody::new(key, &agents), secret: None })
+}
+
 /// Create a key
 #[utoipa::path(post, path = "/admin/keys", operation_id = "create_key", tag = "Admin", security(("operator" = [])),
-    request_body = CreateKey, responses((status = 200, body = KeyAnswer), (status = 404, description = "No such project")))]
+    request_body = CreateKey, responses((status = 200, body = KeyAnswer), (status = 404, description = "No such project or agent")))]
 pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): Payload<CreateKey>) -> ApiResult<Json<KeyAnswer>> {
-    let NewKeyBody { project_id, name, role, permissions } = body.key;
-    let new = NewKey { name: name.unwrap_or_else(|| "key".to_owned()), role: role.unwrap_or(Role::Editor), only: permissions };
-    let (key, plain) = app.accounts.create_key(ProjectId::from(project_id), new).await?;
-    Ok(Json(KeyAnswer { count: 1, key: key.into(), secret: Some(plain.expose().to_owned()) }))
+    let NewKeyBody { project_id, name, role, permissions, agents } = body.key;
+    let project = ProjectId::from(project_id);
+    let agents = match agents {
+        Some(names) => Some(app.agents.named(project, &names).await?),
+        None => None,
+    };
+    let new = NewKey {
+        name: name.unwrap_or_else(|| "key".to_owned()),
+        role: role.unwrap_or(Role::Editor),
+        only: permissions,
+        is_for_agents: agents.is_some(),
+    };
+    let (key, plain) = app.accounts.create_key(project, new).await?;
+    app.agents.bind_key(project, key.id, &agents.unwrap_or_default()).await?;
+    Ok(Json(KeyAnswer { secret: Some(plain.expose().to_owned()), ..answer(&app, key).await? }))
 }
 
 /// List keys
 #[utoipa::path(get, path = "/admin/keys", operation_id = "list_keys", tag = "Admin", security(("operator" = [])),
     params(ListKeys), responses((status = 200, body = KeysAnswer)))]
 pub(crate) async fn list(_: Operator, State(app): State<App>, QueryOf(filter): QueryOf<ListKeys>) -> ApiResult<Json<KeysAnswer>> {
-    let keys = app.accounts.list_keys(filter.project_id.map(ProjectId::from)).await?;
-    Ok(Json(KeysAnswer { count: keys.len(), keys: keys.into_iter().map(Into::into).collect() }))
+    let project = filter.project_id.map(ProjectId::from);
+    let keys = app.accounts.list_keys(project).await?;
+    let agents = app.agents.of_keys(project).await?;
+    Ok(Json(KeysAnswer { count: keys.len(), keys: keys.into_iter().map(|key| KeyBody::new(key, &agents)).collect() }))
 }
 
 /// Revoke a key
@@ -114,5 +140,5 @@ pub(crate) async fn list(_: Operator, State(app): State<App>, QueryOf(filter): Q
     params(("key_id" = Uuid, Path)), responses((status = 200, body = KeyAnswer), (status = 404, description = "No such key")))]
 pub(crate) async fn revoke(_: Operator, State(app): State<App>, PathOf(id): PathOf<KeyId>) -> ApiResult<Json<KeyAnswer>> {
     let key = app.accounts.revoke_key(id).await?;
-    Ok(Json(KeyAnswer { count: 1, key: key.into(), secret: None }))
+    Ok(Json(answer(&app, key).await?))
 }

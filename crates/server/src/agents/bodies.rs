@@ -180,6 +180,8 @@ pub struct AgentTool {
     pub app_name: String,
     /// `{provider}.{integration}`; null when the catalog does not have the app.
     pub catalog_id: Option<String>,
+    /// Always `EXTERNAL`: apps are services outside. Toolyard's own tools are not assigned but configured, in `tool_configs`.
+    pub app_type: &'static str,
     pub assignment_id: i64,
     pub name: String,
     pub display_name: Option<String>,
@@ -194,7 +196,7 @@ pub struct AgentTool {
     /// The assignment's `config` as it was given.
     #[schema(value_type = Object)]
     pub configuration: Map<String, Value>,
-    /// `active`, `pending`, `added`, `not_connected` or `unknown`.
+    /// `active`, `pending`, `added`, `disabled` (revoked), `failed` (the authorization failed), `not_connected` or `unknown`.
     pub status: &'static str,
     pub usable: bool,
     /// Why it is not usable.
@@ -228,6 +230,7 @@ impl From<AssignedApp> for AgentTool {
             stable_id,
             app_name: name.clone(),
             catalog_id: integration.map(|integration| format!("{}.{}", integration.provider, integration.key)),
+            app_type: "EXTERNAL",
             assignment_id: assignment.id,
             name,
             display_name: integration.map(|integration| integration.name.clone()),

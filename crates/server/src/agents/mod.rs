@@ -1,6 +1,7 @@
 //! `/agents`: agents, their apps, their tools.
 
 pub mod bodies;
+pub mod daily;
 pub mod rows;
 pub mod tools;
 pub mod toolset;

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use axum::extract::FromRequestParts;
+use http::StatusCode;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use kernel::key::KeyHash;
@@ -15,6 +16,13 @@ const NO_KEY: &str =
     "Send `Authorization: ApiKey <key>`. The first key is in `owner.key` of the data directory; `toolyard key create` makes more.";
 const BAD_KEY: &str = "This key is unknown or revoked. `toolyard key list` shows the keys there are.";
 const NO_OPERATOR: &str = "Send `Authorization: Access <operator key>`. It is in `operator.key` of the data directory.";
+
+const FOR_AGENTS: &str =
+    "This key acts for its agents only: it opens `/agents` and `/mcp/agents/{agent_id}` of these. Use a key that is not bound to agents.";
+
+/// Marks a request that we make ourselves, for a tool that the caller may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OnBehalf;
 
 /// A scope that holds at least the permission `P`.
 #[derive(Debug)]
@@ -62,7 +70,12 @@ impl<P: Requires> FromRequestParts<App> for Scoped<P> {
         let scope = app.accounts.authenticator().authenticate(key).await?;
         let scope = scope.ok_or_else(|| ApiError::unauthorized("invalid_key", BAD_KEY))?;
         if !scope.may(P::PERMISSION) {
-            return Err(ApiError::forbidden());
+            return Err(ApiError::forbidden(P::PERMISSION));
+        }
+        // What an agent's own tools ask of us comes from inside.
+        let for_agents = matches!(P::PERMISSION, Permission::ViewAgents | Permission::RunAgents);
+        if scope.is_for_agents && !for_agents && parts.extensions.get::<OnBehalf>().is_none() {
+            return Err(ApiError::new(StatusCode::FORBIDDEN, FOR_AGENTS));
         }
         app.catalog.ready(scope.project).await?;
         Ok(Self(scope, PhantomData))

@@ -3,11 +3,13 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode};
+use kernel::{Permission, Role};
 use serde_json::{Value, json};
 use store::StoreError;
 use uuid::Uuid;
 
 const FORBIDDEN: &str = "You do not have access to perform this action. Please contact your organization admin.";
+const DATABASE_AWAY: &str = "The database does not answer. Try again in a moment.";
 const INTERNAL: &str = "An unexpected error occurred. Please try again later or contact support.";
 
 pub type ApiResult<T> = Result<T, ApiError>;
@@ -42,8 +44,12 @@ impl ApiError {
         Self { status: StatusCode::CONFLICT, detail, support: Some(Uuid::now_v7()) }
     }
 
-    pub fn forbidden() -> Self {
-        Self::new(StatusCode::FORBIDDEN, FORBIDDEN)
+    /// A key without a permission: which, and who has it.
+    pub fn forbidden(missing: Permission) -> Self {
+        let role = missing.least_role();
+        let roles: Vec<String> = Role::ALL.into_iter().filter(|other| *other >= role).map(|role| format!("`{role}`")).collect();
+        let detail = format!("{FORBIDDEN} This key lacks `{missing}`, which the roles {} have.", roles.join(", "));
+        Self::new(StatusCode::FORBIDDEN, detail)
     }
 
     pub fn unauthorized(reason: &str, hint: &str) -> Self {
@@ -69,6 +75,12 @@ impl ApiError {
         tracing::error!(%support, %cause, "internal failure");
         let detail = json!({"message": INTERNAL, "support_id": support});
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, detail, support: Some(support) }
+    }
+
+    /// The database does not answer now; the same request may succeed in a moment.
+    pub fn database_away(cause: &dyn std::fmt::Display) -> Self {
+        tracing::warn!(%cause, "the database is away");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, DATABASE_AWAY)
     }
 
     pub fn status(&self) -> StatusCode {
@@ -98,6 +110,7 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::Nul => Self::unprocessable(error.to_string()),
             StoreError::Conflict => Self::conflict(error.to_string(), json!({})),
+            StoreError::Away(_) | StoreError::Closed => Self::database_away(&error),
             other => Self::internal(&other),
         }
     }
@@ -128,6 +141,7 @@ impl From<catalog::CatalogError> for ApiError {
             E::UpstreamServer(_) => Self::new(StatusCode::BAD_GATEWAY, text),
             E::BadCursor | E::BadLimit => Self::unprocessable(text),
             E::NotRead(_) => Self::internal(&text),
+            E::Away(_) => Self::database_away(&text),
         }
     }
 }
@@ -226,7 +240,7 @@ impl From<agents::AgentError> for ApiError {
         use agents::AgentError as E;
         let text = error.to_string();
         match error {
-            E::NotFound | E::UnknownApp(_) | E::NotAssigned(_) | E::Skills(_) => Self::not_found(text),
+            E::NotFound | E::Unknown(_) | E::UnknownApp(_) | E::NotAssigned(_) | E::Skills(_) => Self::not_found(text),
             E::NameTaken(name) => Self::conflict(text, json!({"name": name})),
             E::Invalid(_) => Self::unprocessable(text),
             E::Rejected(rejected) => {

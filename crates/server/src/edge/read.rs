@@ -69,7 +69,8 @@ pub(super) fn json<T: DeserializeOwned>(body: &[u8]) -> Read<T> {
 /// Keeps no more than can be shown.
 fn note(unused: &mut Vec<String>, path: &serde_ignored::Path) {
     if unused.len() <= MAX_NAMED {
-        unused.push(path.to_string());
+        // A member that may be absent is a step of its own in serde's path.
+        unused.push(path.to_string().replace(".?", ""));
     }
 }
 

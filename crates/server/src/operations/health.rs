@@ -1,9 +1,12 @@
 //! Is the process there, and can it work.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::App;
@@ -22,13 +25,30 @@ pub(crate) async fn health() -> Json<Health> {
     Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
-/// Whether the database answers
+/// Whether the process can work, part by part.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Readiness {
+    pub status: &'static str,
+    pub version: &'static str,
+    /// `ok` for each part that is ready.
+    #[schema(example = json!({"database": "ok"}))]
+    pub parts: BTreeMap<&'static str, String>,
+}
+
+/// Whether the process can work
+///
+/// Answers within a second. When a part is not ready the answer is 503, with the same body under `detail`.
 #[utoipa::path(get, path = "/ready", operation_id = "ready", tag = "Operations",
-    responses((status = 200, body = Health), (status = 503, description = "The database does not answer")))]
-pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, ApiError> {
-    app.db.ping().await.map_err(|error| {
-        tracing::warn!(%error, "the database does not answer");
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "The database does not answer.")
-    })?;
-    Ok(health().await)
+    responses((status = 200, body = Readiness), (status = 503, description = "A part is not ready; `detail.parts` says which and why")))]
+pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Readiness>, ApiError> {
+    let database = app.db.ping().await;
+    if let Err(error) = &database {
+        tracing::warn!(%error, "not ready");
+    }
+    let is_ready = database.is_ok();
+    // What went wrong inside is for the log; whoever asks needs no key.
+    let word = |fine: bool| if fine { "ok" } else { "does not answer" }.to_owned();
+    let status = if is_ready { "ok" } else { "not ready" };
+    let readiness = Readiness { status, version: env!("CARGO_PKG_VERSION"), parts: BTreeMap::from([("database", word(is_ready))]) };
+    if is_ready { Ok(Json(readiness)) } else { Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, json!(readiness))) }
 }

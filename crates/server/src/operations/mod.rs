@@ -1,8 +1,9 @@
-//! What keeps a deployment running: health, readiness, metrics, the document and its page.
+//! What keeps a deployment running: the first page, health, readiness, metrics, the document and its page.
 
 pub mod docs;
 pub mod health;
 mod metrics;
+pub mod root;
 
 pub use metrics::Metrics;
 pub(crate) use metrics::{__path_metrics, metrics};

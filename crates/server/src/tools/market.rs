@@ -37,7 +37,7 @@ pub struct AppBody {
     pub app_name: String,
     /// `{provider}.{integration}`; null when the catalog does not have the app.
     pub catalog_id: Option<String>,
-    /// `active`, `pending`, `added` or `not_connected`.
+    /// `active`, `pending`, `added`, `disabled` (revoked), `failed` (the authorization failed) or `not_connected`.
     pub status: &'static str,
     pub is_connected: bool,
     pub connected_at: Option<String>,

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::call::{CallAnswer, CallOutcome, RUN_KIND, is_test, read_permission, time_limit};
-use crate::edge::auth::{RunTools, ViewTools};
+use crate::edge::auth::{OnBehalf, RunTools, ViewTools};
 use crate::edge::mount;
 use crate::edge::watch::{Unrouted, within};
 use crate::edge::{ApiResult, NoFilters, OptionalPayload, PathOf, QueryOf, Scoped};
@@ -39,7 +39,7 @@ pub(crate) struct Own {
 impl OwnRoutes for Own {
     fn send(&self, request: Assembled) -> BoxFuture<'_, Result<(u16, Bytes), NoRoute>> {
         Box::pin(async move {
-            let mut builder = Request::builder().method(method(request.method)).uri(request.path_and_query);
+            let mut builder = Request::builder().method(method(request.method)).uri(request.path_and_query).extension(OnBehalf);
             for name in [AUTHORIZATION.as_str(), RUN_KIND] {
                 if let Some(value) = self.headers.get(name) {
                     builder = builder.header(name, value);

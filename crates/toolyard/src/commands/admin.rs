@@ -28,6 +28,7 @@ const KEYS: Table = Table::new(&[
     Column::state("STATE"),
     Column::text("PROJECT"),
     Column::time("LAST USED"),
+    Column::text("AGENTS"),
 ])
 .when_empty("there are no keys; `toolyard key create` makes one");
 /// A key that was used since is in use.
@@ -73,6 +74,9 @@ pub(super) enum KeyCommand {
         /// Allow only these of the role's permissions, separated by commas
         #[arg(long, value_delimiter = ',')]
         only: Option<Vec<Permission>>,
+        /// Let the key act for this agent and no other, by name or id; may be repeated
+        #[arg(long = "agent", value_name = "AGENT")]
+        agents: Vec<String>,
         #[arg(long, default_value = "key")]
         name: String,
         /// Print the answer as JSON
@@ -158,9 +162,12 @@ pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::
 pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
     let yard = existing(config).await?;
     match command {
-        KeyCommand::Create { project, role, only, name, json } => {
+        KeyCommand::Create { project, role, only, agents: named, name, json } => {
             let project = find_project(&yard, &project).await?;
-            let (key, plain) = yard.accounts.create_key(project.id, NewKey { name, role, only }).await?;
+            let is_for_agents = !named.is_empty();
+            let agents = if is_for_agents { yard.agents.named(project.id, &named).await? } else { Vec::new() };
+            let (key, plain) = yard.accounts.create_key(project.id, NewKey { name, role, only, is_for_agents }).await?;
+            yard.agents.bind_key(project.id, key.id, &agents).await?;
             if json {
                 print::json(&json!({"id": key.id, "project_id": project.id, "role": key.role, "key": plain.expose()}));
             } else {
@@ -174,12 +181,14 @@ pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
                 None => None,
             };
             let keys = yard.accounts.list_keys(project).await?;
+            let agents = yard.agents.of_keys(project).await?;
+            let agents_of = |key: &Key| agents.get(&key.id).map_or(&[][..], Vec::as_slice);
             if json {
-                print::json(&json!(keys.iter().map(key_json).collect::<Vec<_>>()));
+                print::json(&json!(keys.iter().map(|key| key_json(key, agents_of(key))).collect::<Vec<_>>()));
             } else {
                 let projects = yard.accounts.list_projects().await?;
                 let slugs: HashMap<ProjectId, String> = projects.into_iter().map(|project| (project.id, project.slug)).collect();
-                KEYS.show(&keys.iter().map(|key| key_row(key, &slugs)).collect::<Vec<_>>());
+                KEYS.show(&keys.iter().map(|key| key_row(key, agents_of(key), &slugs)).collect::<Vec<_>>());
             }
         }
         KeyCommand::Revoke { key, consent } => {
@@ -213,20 +222,21 @@ async fn find_project(yard: &Yard, written: &str) -> anyhow::Result<Project> {
 async fn find_key(yard: &Yard, written: &str) -> anyhow::Result<Key> {
     let all = yard.accounts.list_keys(None).await?;
     let is_it = |key: &&Key| key.revoked_at.is_none() || names::is_id(&key.id.to_string(), written);
-    let rows: Vec<_> = all.iter().filter(is_it).map(key_json).collect();
+    let rows: Vec<_> = all.iter().filter(is_it).map(|key| key_json(key, &[])).collect();
     let id: KeyId = text(names::KEY.pick(&rows, written, |row| vec![text(row, "name")])?, "id").parse().context("an id of a key")?;
     all.into_iter().find(|key| key.id == id).context("it is one of them")
 }
 
-fn key_json(key: &Key) -> serde_json::Value {
+fn key_json(key: &Key, agents: &[String]) -> serde_json::Value {
     json!({
         "id": key.id, "project_id": key.project, "name": key.name, "role": key.role, "hint": key.hint,
         "permissions": key.permissions().iter().map(Permission::name).collect::<Vec<_>>(),
         "created_at": key.created_at, "revoked_at": key.revoked_at, "last_used_at": key.last_used_at,
+        "agents": key.is_for_agents.then_some(agents),
     })
 }
 
-fn key_row(key: &Key, projects: &HashMap<ProjectId, String>) -> Vec<String> {
+fn key_row(key: &Key, agents: &[String], projects: &HashMap<ProjectId, String>) -> Vec<String> {
     let state = if key.revoked_at.is_some() { "revoked" } else { "active" };
     vec![
         key.id.to_string(),
@@ -237,6 +247,7 @@ fn key_row(key: &Key, projects: &HashMap<ProjectId, String>) -> Vec<String> {
         state.to_owned(),
         projects.get(&key.project).cloned().unwrap_or_default(),
         key.last_used_at.map(|last| last.to_string()).unwrap_or_default(),
+        agents.join(", "),
     ]
 }
 

@@ -1,5 +1,7 @@
 //! `toolyard serve`
 
+use std::path::Path;
+
 use anyhow::Context;
 use kernel::ProjectId;
 use tokio::net::TcpListener;
@@ -7,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::print;
 use crate::config::Config;
+use crate::files;
 use crate::log;
 use crate::yard::{self, Yard};
 
@@ -18,6 +21,7 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     config.listens_on(listener.local_addr()?);
     // Before the yard: their documentation takes megabytes for a moment, which the yard then uses.
     let routes = server::routes();
+    let _only_one = store::Db::file(&config.database_url).map(|file| hold(&config, &file)).transpose()?;
     let yard = Yard::open(config).await?;
     yard.imports.start();
     yard.triggers.start().await.context("cannot start the triggers")?;
@@ -28,6 +32,12 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     yard.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Makes this the one server of a SQLite file; the directory may not be there yet.
+fn hold(config: &Config, file: &Path) -> anyhow::Result<std::fs::File> {
+    files::ensure_dir(&config.data_dir)?;
+    files::hold_database(file)
 }
 
 /// Builds the search index that all projects share; the first to search would wait for it.

@@ -222,6 +222,101 @@ on_both! {
         put(test, "/agents/1", json!({"name": "y"}), Some("nonsense")).await.expect(412);
     }
 
+    async fn an_app_whose_authorization_failed_is_refused(test: &Test) {
+        let fake = Fake::start().await;
+        let waiting = test.post("/tools/connections", crate::support::fake_connection("main", &json!({"auth_scheme": "api_key"}))).await.expect(200);
+        make(test, "a", json!({"tool_ids": ["fake"]})).await;
+        let id: uuid::Uuid = waiting["connection"]["id"].as_str().unwrap().parse().unwrap();
+        let sql = "update gateway_connections set reason = 'The person declined.' where id = $1";
+        test.yard.db.execute(sql, store::args![id]).await.unwrap();
+        let tool = test.get("/agents/1").await.expect(200)["tools"][0].take();
+        assert_eq!((&tool["status"], &tool["reason"]["code"], &tool["app_type"]), (&json!("failed"), &json!("failed"), &json!("EXTERNAL")));
+        assert!(tool["reason"]["message"].as_str().unwrap().ends_with("Reason: The person declined."), "{tool}");
+        let refused = test.post("/agents", json!({"name": "b", "agent_type": "x", "tool_ids": ["fake"]})).await.expect(422);
+        assert_eq!(refused["detail"]["rejected"][0]["reason"], "failed");
+        put(test, "/agents/1", json!({"tool_ids": ["fake"]}), None).await.expect(200);
+        test.delete(&format!("/tools/connections/{id}")).await.expect(204);
+        test.connect_fake(&fake, "main").await;
+        assert_eq!(test.get("/agents/1").await.expect(200)["tools"][0]["status"], "active");
+    }
+
+    async fn assignments_are_told_by_day(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let day = std::time::Duration::from_hours(24);
+        make(test, "a", json!({"tool_ids": ["fake"]})).await;
+        make(test, "b", json!({"tool_ids": ["fake"]})).await;
+        test.clock.advance(day);
+        put(test, "/agents/2", json!({"tool_ids": []}), None).await.expect(200);
+        test.clock.advance(day);
+        test.delete("/agents/1").await.expect(200);
+        let told = test.get("/agents/assignments?since=3d").await.expect(200);
+        let totals: Vec<Value> = told["days"].as_array().unwrap().iter().map(|day| json!([day["assigned"], day["unassigned"], day["active"]])).collect();
+        assert_eq!(totals, [json!([0, 0, 0]), json!([2, 0, 2]), json!([0, 1, 1]), json!([0, 1, 0])]);
+        assert_eq!(told["days"][1]["by_app"], json!([{"app_name": "FAKE", "assigned": 2, "unassigned": 0, "active": 2}]));
+        assert_eq!(told["days"][2]["by_agent"][1], json!({"agent_id": 2, "assigned": 0, "unassigned": 1, "active": 0}));
+        let of_one = test.get("/agents/assignments?since=2d&agent_id=2&app_name=fake").await.expect(200);
+        assert_eq!(of_one["days"][0]["active"], 1);
+        test.get("/agents/assignments?app_name=nothing").await.expect(404);
+        test.get("/agents/assignments?agent_id=9").await.expect(404);
+        test.get("/agents/assignments?since=9999d").await.expect(422);
+    }
+
+    async fn a_key_for_one_agent_opens_nothing_else(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        make(test, "ours", json!({"tool_ids": ["fake"]})).await;
+        make(test, "theirs", json!({"tool_ids": ["fake"]})).await;
+        let project = test.yard.accounts.find_project("default").await.unwrap().id;
+        let order = |agents: Value| json!({"key": {"project_id": project, "role": "owner", "agents": agents}});
+        let missing = test.admin(Method::POST, "/admin/keys", Some(order(json!(["our"])))).await.detail(404);
+        assert_eq!(missing, "Agent `our` not found. Did you mean `ours`?");
+        test.admin(Method::POST, "/admin/keys", Some(order(json!([])))).await.expect(422);
+        let made = test.admin(Method::POST, "/admin/keys", Some(order(json!(["ours"])))).await.expect(200);
+        assert_eq!(made["key"]["agents"], json!(["ours"]));
+        let listed = test.admin(Method::GET, "/admin/keys", None).await.expect(200);
+        assert_eq!((listed["count"].clone(), listed["keys"][1]["agents"].clone()), (json!(2), json!(["ours"])));
+        let key = made["secret"].as_str().unwrap();
+
+        let list = "tools.native.fake.QUERY_THINGS.main";
+        test.post_as(key, "/agents/1/call", crate::support::call_body(list, &json!({"first": 1}))).await.expect(200);
+        test.post_as(key, "/agents/1/toolset", json!({})).await.expect(200);
+        let seen = test.get_as(key, "/agents").await.expect(200);
+        assert_eq!(seen.as_array().unwrap().iter().map(|agent| &agent["name"]).collect::<Vec<_>>(), ["ours"]);
+        test.get_as(key, "/agents/1/history").await.expect(200);
+        assert_eq!(test.get_as(key, "/agents/assignments").await.expect(200)["days"][29]["active"], 1);
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+        let speak = async |path: &str| {
+            let request = http::Request::post(path).header("authorization", format!("Bearer {key}"));
+            let request = request.header("content-type", "application/json").header("accept", "application/json, text/event-stream");
+            test.send(request.body(hello.to_string().into()).unwrap()).await.status.as_u16()
+        };
+        assert_ne!(speak("/mcp/agents/1").await, 404);
+
+        for path in ["/agents/2", "/agents/2/status", "/agents/2/history"] {
+            test.get_as(key, path).await.expect(404);
+        }
+        test.post_as(key, "/agents/2/toolset", json!({})).await.expect(404);
+        test.post_as(key, "/agents/2/call", crate::support::call_body(list, &json!({"first": 1}))).await.expect(404);
+        assert_eq!(speak("/mcp/agents/2").await, 404);
+        assert_eq!(speak("/mcp").await, 403);
+        for path in ["/tools/calls", "/tools/connected", "/triggers/deliveries", "/workflows/runs"] {
+            assert!(test.get_as(key, path).await.detail(403).starts_with("This key acts for its agents only"), "{path}");
+        }
+        test.call_as(key, list, json!({"first": 1})).await.expect(403);
+        test.post_as(key, "/tools/ops/list_connections", json!({})).await.expect(403);
+        test.post_as(key, "/agents", json!({"name": "more", "agent_type": "x"})).await.expect(403);
+        let own = json!({"tool_mode": "inherit"});
+        test.request(Method::PUT, "/agents/1", Some(format!("ApiKey {key}")), Some(own)).await.expect(403);
+
+        // A platform op among the agent's tools is asked of us by ourselves.
+        put(test, "/agents/1", json!({"tool_configs": [{"type": "platform", "op": "list_connections", "permission": "allow"}]}), None).await.expect(200);
+        let called = test.post_as(key, "/agents/1/call", crate::support::call_body("list_connections", &json!({}))).await.expect(200);
+        assert_eq!(called["call"]["status"]["code"], "STATUS_CODE_OK", "{called}");
+        test.delete("/agents/1").await.expect(200);
+        assert_eq!(test.get_as(key, "/agents").await.expect(200), json!([]));
+    }
+
     async fn what_is_disconnected_is_suspended_and_comes_back(test: &Test) {
         let fake = Fake::start().await;
         let first = test.connect_fake(&fake, "main").await["id"].as_str().unwrap().to_owned();
@@ -237,11 +332,13 @@ on_both! {
         let lines = history(test, "1").await;
         assert_eq!(state(list, 200).await, [("FAKE".to_owned(), true, None)]);
         test.post(&format!("/tools/connections/{first}/revoke"), json!({})).await.expect(200);
-        assert_eq!(state(list, 403).await, [("FAKE".to_owned(), false, Some("no_credential".to_owned()))]);
+        assert_eq!(state(list, 403).await, [("FAKE".to_owned(), false, Some("disabled".to_owned()))]);
         let apps = test.get("/api/tools/connected").await.expect(200);
-        assert_eq!((&apps["apps"][0]["app_name"], &apps["apps"][0]["status"], &apps["apps"][0]["id"]), (&json!("FAKE"), &json!("added"), &json!(FAKE)));
-        // Suspended is still assigned: saving the same list keeps it.
+        assert_eq!((&apps["apps"][0]["app_name"], &apps["apps"][0]["status"], &apps["apps"][0]["id"]), (&json!("FAKE"), &json!("disabled"), &json!(FAKE)));
+        // Suspended is still assigned: saving the same list keeps it. Nobody else is given it.
         put(test, "/agents/1", json!({"tool_ids": [FAKE]}), None).await.expect(200);
+        let refused = test.post("/agents", json!({"name": "late", "agent_type": "x", "tool_ids": [FAKE]})).await.expect(422);
+        assert_eq!(refused["detail"]["rejected"][0]["reason"], "disabled");
         test.delete(&format!("/tools/connections/{first}")).await.expect(204);
         assert_eq!(state(list, 403).await, [("FAKE".to_owned(), false, Some("not_connected".to_owned()))]);
         assert_eq!(test.get("/tools/connected").await.expect(200)["total"], 0);

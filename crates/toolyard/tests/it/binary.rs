@@ -114,11 +114,12 @@ async fn the_first_start_makes_keys_and_later_ones_reuse_them() {
 
 #[tokio::test]
 async fn what_goes_wrong_at_the_start_is_one_line_and_exit_code_1() {
-    let dir = TempDir::new().unwrap();
-    let server = Server::start(dir.path(), |_| {}).await;
+    let (dir, busy) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    assert_eq!(Server::start(dir.path(), |_| {}).await.terminate().await, 0);
+    let server = Server::start(busy.path(), |_| {}).await;
     let taken = server.url.trim_start_matches("http://").to_owned();
     let other = "c2VhbGluZy1rZXktb2YtMzItYnl0ZXMtZm9yLXRlc3Q=";
-    let cases: [(&[(&str, &str)], &str); 8] = [
+    let cases: [(&[(&str, &str)], &str); 9] = [
         (&[("TOOLYARD_LISTEN", &taken)], "cannot listen on"),
         (&[("TOOLYARD_LISTEN", "nonsense")], "is not an address"),
         (&[("TOOLYARD_DATA_DIR", "/proc/nowhere")], "cannot make the data directory"),
@@ -127,6 +128,7 @@ async fn what_goes_wrong_at_the_start_is_one_line_and_exit_code_1() {
         (&[("TOOLYARD_DATABASE_URL", "postgres://nobody@127.0.0.1:1/nothing")], "cannot open the database"),
         (&[("TOOLYARD_DATABASE_URL", "mysql://x")], "is not a database address"),
         (&[("TOOLYARD_INTEGRATIONS_DIR", "/nowhere")], "cannot read the integrations directory"),
+        (&[("TOOLYARD_LOG", "inof")], "Did you mean `info`?"),
     ];
     for (env, words) in cases {
         let mut command = program(dir.path());
@@ -141,18 +143,76 @@ async fn what_goes_wrong_at_the_start_is_one_line_and_exit_code_1() {
     }
 }
 
+/// Two servers on one SQLite file would take each other's work. Commands that administer are no servers.
+#[tokio::test]
+async fn a_second_server_on_one_sqlite_file_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let server = Server::start(dir.path(), |_| {}).await;
+    let start = || {
+        let mut command = program(dir.path());
+        command.arg("serve").env("TOOLYARD_LISTEN", "127.0.0.1:0");
+        command
+    };
+    let (code, out, err) = run(start()).await;
+    let holder = format!("another server (process {}) is running on", server.child.id().unwrap());
+    assert!(code == 1 && err.contains(&holder) && out.is_empty(), "{err}{out}");
+    let elsewhere = TempDir::new().unwrap();
+    let mut command = start();
+    command.env("TOOLYARD_DATABASE_URL", format!("sqlite://{}", dir.path().join("data/toolyard.db").display()));
+    let (code, _, err) = run({
+        command.env("TOOLYARD_DATA_DIR", elsewhere.path());
+        command
+    })
+    .await;
+    assert!(code == 1 && err.contains(&holder), "another directory of keys is no other database: {err}");
+    for arguments in [&["key", "create"][..], &["key", "list"], &["project", "list"], &["migrate", "--check"]] {
+        let mut command = program(dir.path());
+        command.args(arguments);
+        let (code, _, err) = run(command).await;
+        assert_eq!(code, 0, "{arguments:?}: {err}");
+    }
+    assert_eq!(server.send(Method::POST, "/tools/connections/query", None).await.0, 200);
+    assert_eq!(server.terminate().await, 0);
+    Server::start(dir.path(), |_| {}).await;
+}
+
+#[tokio::test]
+async fn a_start_without_the_sealing_key_changes_nothing() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("data/sealing.key");
+    let databases = [None, Some(postgres_schema().await)];
+    for database in databases {
+        let on_it = |command: &mut Command| {
+            command.envs(database.iter().map(|url| ("TOOLYARD_DATABASE_URL", url)));
+        };
+        Server::start(dir.path(), on_it).await.terminate().await;
+        let key = std::fs::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let mut command = program(dir.path());
+        on_it(command.arg("serve").env("TOOLYARD_LISTEN", "127.0.0.1:0"));
+        let (code, _, err) = run(command).await;
+        assert!(code == 1 && err.contains("sealing.key` back from your backup") && !file.exists(), "{err}");
+        std::fs::write(&file, key).unwrap();
+        Server::start(dir.path(), on_it).await;
+    }
+}
+
 /// However many start together on a fresh directory, there is one set of keys and everyone gets in with it.
 #[tokio::test]
 async fn processes_that_start_together_share_one_set_of_keys() {
+    let database = postgres_schema().await;
     let dir = TempDir::new().unwrap();
-    let servers = join_all((0..4).map(|_| Server::start(dir.path(), |_| {}))).await;
+    let on_it = |command: &mut Command| {
+        command.env("TOOLYARD_DATABASE_URL", &database);
+    };
+    let servers = join_all((0..4).map(|_| Server::start(dir.path(), on_it))).await;
     let key = std::fs::read_to_string(dir.path().join("data/owner.key")).unwrap();
     for mut server in servers {
         key.trim().clone_into(&mut server.key);
         assert_eq!(server.send(Method::POST, "/tools/connections/query", None).await.0, 200);
     }
     let mut command = program(dir.path());
-    command.args(["key", "list", "--json"]);
+    on_it(command.args(["key", "list", "--json"]));
     let (_, out, _) = run(command).await;
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap().as_array().unwrap().len(), 1);
     let elsewhere = TempDir::new().unwrap();

@@ -122,7 +122,10 @@ async fn the_catalog_can_be_browsed() {
     let action = test.get(&format!("{native}/integrations/github/actions/CREATE_AN_ISSUE")).await.expect(200);
     assert_eq!(action["action"]["schemas"]["inputs"]["required"], json!(["owner", "repo", "title"]));
     assert_eq!(action["action"]["scopes"], json!(["repo"]));
-    assert_eq!(test.get(&format!("{native}/integrations/github/actions/create_an_issue")).await.detail(404), "Action not found");
+    assert_eq!(
+        test.get(&format!("{native}/integrations/github/actions/create_an_issue")).await.detail(404),
+        "Action not found. Did you mean `CREATE_AN_ISSUE`?"
+    );
 
     let events = "/triggers/catalog/providers/native/integrations/github/events";
     let listed = test.get(&format!("{events}?query=pull%20request")).await.expect(200);

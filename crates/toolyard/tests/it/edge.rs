@@ -34,7 +34,7 @@ on_both! {
     async fn a_filter_that_a_list_does_not_have_is_refused_with_the_nearest(test: &Test) {
         for (path, nearest) in [
             ("/tools/calls?outcom=ok", "`outcome`"),
-            ("/tools/approvals?state=pending", "`status`"),
+            ("/tools/approvals?sttus=pending", "`status`"),
             ("/agents?skpi=1", "`skip`"),
             ("/agents?status=activ", "`active`"),
             ("/workflows/runs?workflow=x", "`workflow_id`"),
@@ -98,7 +98,7 @@ on_both! {
     }
 
     async fn a_trigger_is_changed_by_what_was_read_of_it(test: &Test) {
-        test.post("/simple/workflows", json!({"workflow": {"slug": "w", "data": {"steps": []}}})).await.expect(200);
+        test.post("/simple/workflows", json!({"workflow": {"slug": "w", "data": {"steps": [{"name": "one", "call": "tools.native.fake.QUERY_THINGS.main"}]}}})).await.expect(200);
         let data = json!({"event_key": "tick", "schedule": "0 9 * * *", "references": {"workflow": {"slug": "w"}}});
         let made = test.post("/triggers/schedules", json!({"schedule": {"name": "s", "data": data}})).await.expect(200)["schedule"].take();
         let path = format!("/triggers/schedules/{}", made["id"].as_str().unwrap());
@@ -106,6 +106,13 @@ on_both! {
         let changed = test.request(Method::PUT, &path, key, Some(json!({"schedule": made}))).await;
         assert!(changed.headers["warning"].to_str().unwrap().contains("schedule.created_at"));
         assert_eq!(changed.expect(200)["schedule"]["name"], "s");
+    }
+
+    async fn a_missing_permission_is_named_with_who_has_it(test: &Test) {
+        let viewer = test.key("default", kernel::Role::Viewer, None).await;
+        let told = test.post_as(&viewer, "/tools/oauth-apps", json!({})).await.detail(403);
+        let documented = "You do not have access to perform this action. Please contact your organization admin.";
+        assert_eq!(told, format!("{documented} This key lacks `edit_tools`, which the roles `editor`, `owner` have."));
     }
 
     async fn times_are_taken_as_people_say_them(test: &Test) {
@@ -203,7 +210,56 @@ async fn operations_tell_how_it_is() {
     let docs = test.request(Method::GET, "/docs", None, None).await;
     assert!(docs.text.contains("<title>Toolyard API</title>") && !docs.text.contains("//cdn"));
     test.yard.db.close().await;
-    test.request(Method::GET, "/ready", None, None).await.expect(503);
+    let away = test.request(Method::GET, "/ready", None, None).await.expect(503);
+    assert_eq!(away["detail"]["parts"], json!({"database": "does not answer"}));
+    assert_eq!(test.get("/tools/calls").await.detail(503), "The database does not answer. Try again in a moment.");
+}
+
+#[tokio::test]
+async fn the_first_page_leads_on() {
+    let test = Test::start(Database::Sqlite).await;
+    let root = test.request(Method::GET, "/", None, None).await.expect(200);
+    assert_eq!((root["name"].as_str(), root["docs"].as_str()), (Some("toolyard"), Some("http://127.0.0.1:8665/docs")));
+    let request = Request::get("/").header("accept", "text/html,*/*;q=0.8").body(Body::empty()).unwrap();
+    let page = test.send(request).await;
+    assert!(page.text.contains("href=\"http://127.0.0.1:8665/docs\"") && page.text.contains("/ready"), "{}", page.text);
+    page.expect_page(200);
+}
+
+/// A way to a server that can be cut.
+struct Wire {
+    url: String,
+    open: tokio::task::JoinHandle<()>,
+}
+
+impl Wire {
+    async fn to(url: &str) -> Self {
+        let target = url.split_once('@').unwrap().1.split('/').next().unwrap().to_owned();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = url.replace(&target, &listener.local_addr().unwrap().to_string());
+        let open = tokio::spawn(async move {
+            let mut streams = tokio::task::JoinSet::new();
+            while let Ok((mut near, _)) = listener.accept().await {
+                let mut far = tokio::net::TcpStream::connect(&target).await.unwrap();
+                streams.spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+            }
+        });
+        Self { url, open }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_away_is_a_503_within_a_second() {
+    let wire = Wire::to(&crate::support::postgres_schema().await).await;
+    let test = Test::with(Database::Sqlite, |config| config.database_url.clone_from(&wire.url)).await;
+    test.get("/tools/calls").await.expect(200);
+    wire.open.abort();
+    for path in ["/ready", "/tools/calls", "/agents", "/tools/connections/018f0000-0000-7000-8000-000000000000"] {
+        let asked = std::time::Instant::now();
+        test.get(path).await.expect(503);
+        // A second, and as much again for a machine that is busy with other tests.
+        assert!(asked.elapsed() < std::time::Duration::from_secs(2), "{path}: {:?}", asked.elapsed());
+    }
 }
 
 fn any_json() -> impl Strategy<Value = serde_json::Value> {

@@ -101,6 +101,7 @@ fn only_what_must_be_public_is_public() {
     assert_eq!(
         public,
         [
+            "/",
             "/health",
             "/ready",
             "/metrics",

@@ -314,7 +314,8 @@ mod tests {
 
     async fn run(data: Value, inputs: Value) -> (Result<Value, StepError>, Vec<(String, Option<String>)>) {
         let caller = Echo::default();
-        let scope = Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default() };
+        let scope =
+            Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default(), is_for_agents: false };
         let frame = Frame {
             caller: &caller,
             scope,

@@ -125,7 +125,7 @@ impl Test {
             Ok(found) => found,
             Err(_) => self.yard.accounts.create_project(project, None).await.unwrap(),
         };
-        let new = accounts::NewKey { name: "test".to_owned(), role, only };
+        let new = accounts::NewKey { name: "test".to_owned(), role, only, is_for_agents: false };
         self.yard.accounts.create_key(project.id, new).await.unwrap().1.expose().to_owned()
     }
 
