@@ -77,10 +77,6 @@ fn patterns(policy: &Value) -> impl Iterator<Item = (usize, &str)> {
     rules.filter_map(|(index, rule)| Some((index, rule.get("pattern")?.as_str()?)))
 }
 
-fn fits_an_op(pattern: &str) -> bool {
-    op_names().chain(["\u{2}"]).any(|op| meet(pattern, &ops::call_ref(op)))
-}
-
 impl Refs {
     fn fit(&self, pattern: &str) -> bool {
         self.fits_a_workflow(pattern) || fits_an_op(pattern) || self.fits_an_action(pattern)
