@@ -2,6 +2,9 @@
 //! never know a caller, a permission or a row.
 
 pub mod composio;
+mod limits;
 pub mod mcp;
 pub mod native;
 pub mod openapi;
+
+pub use limits::TimeLimits;

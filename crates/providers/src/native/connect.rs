@@ -1,5 +1,7 @@
 //! Proving a credential and learning whose it is.
 
+use std::time::Duration;
+
 use catalog::auth::{AuthScheme, Fields};
 use connections::{Connector, Identity, Probe, ProbeError};
 use egress::{Egress, Response};
@@ -13,12 +15,13 @@ use super::manifest::Failure;
 use super::operation::{BuildError, Operation, Parts};
 use super::run::request;
 use super::{Native, reply};
+use crate::TimeLimits;
 
 impl Connector for Native {
     fn prove<'a>(&'a self, probe: Probe<'a>) -> BoxFuture<'a, Result<Identity, ProbeError>> {
         Box::pin(async move {
             match self.services.get(&probe.integration.key) {
-                Some(service) => prove(&self.egress, service, probe).await,
+                Some(service) => prove(&self.egress, &self.limits, service, probe).await,
                 None => Ok(Identity::default()),
             }
         })
@@ -26,8 +29,9 @@ impl Connector for Native {
 }
 
 /// Proves a credential with the service's own call for it, where it has one.
-pub(crate) async fn prove(egress: &Egress, service: &Service, probe: Probe<'_>) -> Result<Identity, ProbeError> {
+pub(crate) async fn prove(egress: &Egress, limits: &TimeLimits, service: &Service, probe: Probe<'_>) -> Result<Identity, ProbeError> {
     let Probe { scheme, fields, .. } = probe;
+    let limit = limits.of(probe.integration);
     let base_url = scheme.base_url().unwrap_or(&service.base_url);
     let mut identity = Identity::default();
     let mut fields = fields.clone();
@@ -35,7 +39,7 @@ pub(crate) async fn prove(egress: &Egress, service: &Service, probe: Probe<'_>) 
         && let Some(discover) = &oauth.discover
     {
         let operation = Operation::compile(&Parts { request: &discover.request, ..Parts::default() }).map_err(ProbeError::Refused)?;
-        let found = ask(egress, &operation, base_url, scheme, &fields, None).await?;
+        let found = ask(egress, limit, &operation, base_url, scheme, &fields, None).await?;
         for (name, pointer) in &discover.keep {
             let value = found.pointer(pointer).and_then(plain_text);
             let value =
@@ -45,7 +49,7 @@ pub(crate) async fn prove(egress: &Egress, service: &Service, probe: Probe<'_>) 
         }
     }
     if let Some(account) = &service.account {
-        let found = ask(egress, &account.operation, base_url, scheme, &fields, service.failure.as_ref()).await?;
+        let found = ask(egress, limit, &account.operation, base_url, scheme, &fields, service.failure.as_ref()).await?;
         let at = |pointer: &Option<String>| found.pointer(pointer.as_deref()?).and_then(plain_text);
         identity.is_checked = true;
         identity.id = at(&account.id);
@@ -57,6 +61,7 @@ pub(crate) async fn prove(egress: &Egress, service: &Service, probe: Probe<'_>) 
 /// Makes a call that changes nothing. Anything but a refusal is proof.
 async fn ask(
     egress: &Egress,
+    limit: Duration,
     operation: &Operation,
     base_url: &str,
     scheme: &AuthScheme,
@@ -66,7 +71,7 @@ async fn ask(
     let built = operation
         .build(base_url, scheme.send(), &Map::new(), fields)
         .map_err(|error: BuildError| ProbeError::Refused(error.to_string()))?;
-    let response: Response = egress.send(request(built)).await.map_err(ProbeError::Unreachable)?;
+    let response: Response = egress.send(request(built, limit)).await.map_err(ProbeError::Unreachable)?;
     let data: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
     match response.status {
         status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {

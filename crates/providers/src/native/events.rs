@@ -170,6 +170,7 @@ impl Native {
             arguments,
             header: None,
             retry: Retry::Safe,
+            limit: self.limits.of(watch.integration),
         };
         ask_for(&self.egress, service, operation, ask).await.map_err(|error| match error {
             Unanswered::Build(error) => WatchError::Config(error.to_string()),

@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use catalog::{Integration, Provider, Source};
 use egress::Egress;
-use kernel::ProjectId;
+use kernel::{ProjectId, suggest};
+
+use crate::TimeLimits;
 
 pub use load::{LoadError, built_in, each_built_in, read_dir};
 
@@ -30,6 +32,7 @@ pub const KEY: &str = "native";
 #[derive(Debug)]
 pub struct Native {
     egress: Egress,
+    limits: TimeLimits,
     integrations: Vec<Arc<Integration>>,
     services: HashMap<String, load::Service>,
 }
@@ -37,7 +40,7 @@ pub struct Native {
 impl Native {
     /// Compiles manifests. A later one replaces an earlier one with the same key.
     pub fn new(manifests: impl IntoIterator<Item = Result<manifest::Manifest, LoadError>>, egress: Egress) -> Result<Self, LoadError> {
-        let mut native = Self { egress, integrations: Vec::new(), services: HashMap::new() };
+        let mut native = Self { egress, limits: TimeLimits::default(), integrations: Vec::new(), services: HashMap::new() };
         for manifest in manifests {
             let (integration, service) = load::compile(KEY, manifest?)?;
             let integration = Arc::new(integration);
@@ -48,6 +51,16 @@ impl Native {
             native.services.insert(integration.key.clone(), service);
         }
         Ok(native)
+    }
+
+    /// Gives services another time to answer; the error names an integration that there is not.
+    pub fn within(mut self, limits: TimeLimits) -> Result<Self, String> {
+        if let Some(unknown) = limits.named().find(|key| !self.services.contains_key(*key)) {
+            let hint = suggest::did_you_mean(unknown, self.services.keys().map(String::as_str));
+            return Err(format!("there is no integration `{unknown}`; an import is written `openapi/{unknown}`.{hint}"));
+        }
+        self.limits = limits;
+        Ok(self)
     }
 }
 

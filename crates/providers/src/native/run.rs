@@ -16,16 +16,15 @@ use super::idempotency::Keyed;
 use super::load::Service;
 use super::operation::{BuildError, Built, Operation};
 use super::{Native, reply};
+use crate::TimeLimits;
 
-/// Shorter than the callers' own limit, so that they hear why.
-const TIMEOUT: Duration = Duration::from_secs(25);
 const MAX_REDIRECTS: u8 = 3;
 
 impl Runner for Native {
     fn run<'a>(&'a self, invocation: Invocation<'a>) -> BoxFuture<'a, Result<ToolResult, RunError>> {
         Box::pin(async move {
             let service = self.services.get(&invocation.integration.key).ok_or_else(|| missing(invocation))?;
-            run(&self.egress, service, invocation).await
+            run(&self.egress, &self.limits, service, invocation).await
         })
     }
 }
@@ -40,6 +39,8 @@ pub(super) struct Ask<'a> {
     /// One more header.
     pub(super) header: Option<(&'a HeaderName, &'a str)>,
     pub(super) retry: Retry,
+    /// How long the service has.
+    pub(super) limit: Duration,
 }
 
 /// Why there is no answer.
@@ -50,11 +51,17 @@ pub(super) enum Unanswered {
 }
 
 /// Runs an action of a service: builds its request, sends it and reads the answer.
-pub(crate) async fn run(egress: &Egress, service: &Service, invocation: Invocation<'_>) -> Result<ToolResult, RunError> {
+pub(crate) async fn run(
+    egress: &Egress,
+    limits: &TimeLimits,
+    service: &Service,
+    invocation: Invocation<'_>,
+) -> Result<ToolResult, RunError> {
     let Invocation { integration, action, arguments, connection, usable, .. } = invocation;
     let call = service.calls.get(&action.key).ok_or_else(|| missing(invocation))?;
     let keyed = Keyed::new(call.key.as_ref(), invocation.idempotency_key, arguments);
-    let ask = Ask { integration, connection, usable, arguments: &keyed.arguments, header: keyed.header, retry: keyed.retry };
+    let (header, retry, limit) = (keyed.header, keyed.retry, limits.of(integration));
+    let ask = Ask { integration, connection, usable, arguments: &keyed.arguments, header, retry, limit };
     let response = ask_for(egress, service, &call.operation, ask).await.map_err(|error| match error {
         Unanswered::Build(BuildError::Address(error)) => RunError::Connection(error.to_string()),
         Unanswered::Build(other) => RunError::Arguments(other.to_string()),
@@ -93,11 +100,11 @@ pub(crate) fn missing(invocation: Invocation<'_>) -> RunError {
 
 /// Builds and sends a request with the account's credential, within the integration's rate limit.
 pub(super) async fn ask_for(egress: &Egress, service: &Service, operation: &Operation, ask: Ask<'_>) -> Result<Response, Unanswered> {
-    let Ask { integration, connection, usable, arguments, header, retry } = ask;
+    let Ask { integration, connection, usable, arguments, header, retry, limit } = ask;
     let base_url = usable.scheme.as_ref().and_then(|scheme| scheme.base_url()).unwrap_or(&service.base_url);
     let send = usable.scheme.as_deref().map_or_else(|| Send::nothing(), AuthScheme::send);
     let built = operation.build(base_url, send, arguments, &usable.fields).map_err(Unanswered::Build)?;
-    let mut request = request(built).retry(retry);
+    let mut request = request(built, limit).retry(retry);
     if let Some((name, text)) = header {
         let value = HeaderValue::from_str(text).map_err(|_| Unanswered::Build(BuildError::BadHeader(name.to_string())))?;
         request.headers.entry(name).or_insert(value);
@@ -110,9 +117,9 @@ pub(super) async fn ask_for(egress: &Egress, service: &Service, operation: &Oper
     egress.send(request).await.map_err(Unanswered::Unreachable)
 }
 
-pub(super) fn request(built: Built) -> Request {
+pub(super) fn request(built: Built, limit: Duration) -> Request {
     let follow = matches!(built.method, Method::GET | Method::HEAD);
-    let mut request = Request::new(built.method, built.url).timeout(TIMEOUT).retry(Retry::Safe).body(built.body);
+    let mut request = Request::new(built.method, built.url).timeout(limit).retry(Retry::Safe).body(built.body);
     request.headers = built.headers;
     if follow { request.redirects(Redirects::Follow(MAX_REDIRECTS)) } else { request }
 }

@@ -30,6 +30,7 @@ use tools::{Invocation, RunError, Runner, ToolResult};
 
 use self::convert::{Job, Settings};
 use self::document::{Bundle, check_version, fits, parse};
+use crate::TimeLimits;
 use crate::native::load::{Service, compile};
 use crate::native::manifest::{ActionSpec, Manifest};
 use crate::native::{connect, run};
@@ -44,11 +45,18 @@ const CONVERTING: Duration = Duration::from_secs(25);
 #[derive(Clone, Debug)]
 pub struct OpenApi {
     egress: Egress,
+    limits: TimeLimits,
 }
 
 impl OpenApi {
     pub fn new(egress: Egress) -> Self {
-        Self { egress }
+        Self { egress, limits: TimeLimits::default() }
+    }
+
+    /// Gives services another time to answer.
+    #[must_use]
+    pub fn within(self, limits: TimeLimits) -> Self {
+        Self { limits, ..self }
     }
 
     pub fn about() -> Provider {
@@ -157,7 +165,7 @@ impl Runner for OpenApi {
     fn run<'a>(&'a self, invocation: Invocation<'a>) -> BoxFuture<'a, Result<ToolResult, RunError>> {
         Box::pin(async move {
             let service = invocation.integration.service::<Service>().ok_or_else(|| run::missing(invocation))?;
-            run::run(&self.egress, service, invocation).await
+            run::run(&self.egress, &self.limits, service, invocation).await
         })
     }
 }
@@ -166,7 +174,7 @@ impl Connector for OpenApi {
     fn prove<'a>(&'a self, probe: Probe<'a>) -> BoxFuture<'a, Result<Identity, ProbeError>> {
         Box::pin(async move {
             match probe.integration.service::<Service>() {
-                Some(service) => connect::prove(&self.egress, service, probe).await,
+                Some(service) => connect::prove(&self.egress, &self.limits, service, probe).await,
                 None => Ok(Identity::default()),
             }
         })
