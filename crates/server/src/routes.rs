@@ -187,6 +187,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::deliveries::replay))
         .routes(routes!(triggers::deliveries::fetch))
         .routes(routes!(triggers::deliveries::retry))
+        .routes(routes!(triggers::deliveries::cancel))
         .routes(routes!(triggers::deliveries::complete))
         .routes(routes!(triggers::deliveries::event))
         .routes(routes!(triggers::deliveries::preview))

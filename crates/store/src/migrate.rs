@@ -14,8 +14,8 @@ macro_rules! migrations {
 
 const MIGRATIONS: &[(i64, &str, &str)] = &migrations![
     1 "0001_foundation", 2 "0002_connections", 3 "0003_tool_calls", 4 "0004_workflows", 5 "0005_approvals", 6 "0006_triggers",
-    7 "0007_agents", 8 "0008_imports", 9 "0009_discovery", 10 "0010_hosted_accounts", 12 "0012_connection_states", 13 "0013_call_origins",
-    14 "0014_run_steps", 15 "0015_agent_keys", 17 "0017_key_use",
+    7 "0007_agents", 8 "0008_imports", 9 "0009_discovery", 10 "0010_hosted_accounts", 11 "0011_trigger_ends", 12 "0012_connection_states",
+    13 "0013_call_origins", 14 "0014_run_steps", 15 "0015_agent_keys", 17 "0017_key_use",
 ];
 
 /// A migration that has not run on this database.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
+use providers::TimeLimits;
 use serde::Deserialize;
 
 const DAY: u64 = 24 * 60 * 60;
@@ -54,6 +55,12 @@ pub struct Settings {
     /// Seconds that one request may take [default: 60]
     #[arg(long, env = "TOOLYARD_REQUEST_TIMEOUT", global = true, hide_short_help = true, value_name = "SECONDS")]
     pub request_timeout: Option<u64>,
+    /// Seconds that a service may take to answer, and others by integration, such as `25,github=60,openapi/orders=120` [default: 25]
+    #[arg(long, env = "TOOLYARD_SERVICE_TIMEOUT", global = true, hide_short_help = true, value_name = "SECONDS")]
+    pub service_timeout: Option<String>,
+    /// Start without running triggers, for a restored copy; events that arrive are kept [default: false]
+    #[arg(long, env = "TOOLYARD_PAUSED", global = true, hide_short_help = true, value_name = "BOOL")]
+    pub paused: Option<bool>,
     /// Runs of triggers that one node makes at once; half of them for one project at most [default: 64]
     #[arg(long, env = "TOOLYARD_TRIGGER_CONCURRENCY", global = true, hide_short_help = true, value_name = "RUNS")]
     pub trigger_concurrency: Option<usize>,
@@ -144,6 +151,8 @@ const ENTRIES: &[Entry] = &[
         text: |s| s.request_timeout.map(|n| n.to_string()),
         default: |c| c.request_timeout.as_secs().to_string(),
     },
+    Entry { name: "service_timeout", secret: false, text: |s| s.service_timeout.clone(), default: |_| "25".to_owned() },
+    Entry { name: "paused", secret: false, text: |s| s.paused.map(|on| on.to_string()), default: |c| c.triggers.paused.to_string() },
     Entry {
         name: "trigger_concurrency",
         secret: false,
@@ -208,6 +217,7 @@ pub struct Config {
     pub web_url: String,
     pub body_limit: usize,
     pub request_timeout: Duration,
+    pub service_timeout: TimeLimits,
     pub triggers: triggers::Settings,
     pub sentence_model: bool,
     pub composio_api_key: Option<String>,
@@ -287,7 +297,10 @@ impl Config {
             Some("json") => LogFormat::Json,
             Some(other) => bail!("`{other}` is not a log format; use text or json"),
         };
-        let mut triggers = triggers::Settings::default();
+        let service_timeout = line.service_timeout.or(file.service_timeout).unwrap_or_default();
+        let service_timeout = service_timeout.parse().map_err(|error| anyhow::anyhow!("`service_timeout` is not usable: {error}"))?;
+        let paused = line.paused.or(file.paused).unwrap_or_default();
+        let mut triggers = triggers::Settings { paused, ..triggers::Settings::default() };
         if let Some(runs) = line.trigger_concurrency.or(file.trigger_concurrency) {
             triggers.concurrency = runs.max(1);
             triggers.project_concurrency = (runs / 2).max(1);
@@ -311,6 +324,7 @@ impl Config {
             web_url: line.web_url.or(file.web_url).unwrap_or_else(|| public_url.clone()),
             body_limit: line.body_limit.or(file.body_limit).unwrap_or(1 << 20),
             request_timeout: Duration::from_secs(line.request_timeout.or(file.request_timeout).unwrap_or(60).max(1)),
+            service_timeout,
             triggers,
             sentence_model: line.sentence_model.or(file.sentence_model).unwrap_or(true),
             composio_api_key: line

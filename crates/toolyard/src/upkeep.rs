@@ -45,6 +45,10 @@ impl Yard {
                 let _ = tokio::task::spawn_blocking(move || catalog.warm(ProjectId::new())).await;
             }
         });
+        if self.config.triggers.paused {
+            // A copy must not have events sent to itself, nor remove what it does not know of.
+            return;
+        }
         let (accounts, connections, triggers) = (self.accounts.clone(), self.connections.clone(), self.triggers.clone());
         let looking = async move {
             loop {

@@ -80,8 +80,10 @@ impl Yard {
         let egress = egress(&config)?;
         let added = config.integrations_dir.as_ref().map(|dir| native::read_dir(dir)).transpose();
         let added = added.context("cannot read the integrations directory")?.unwrap_or_default();
-        let native = Arc::new(Native::new(native::each_built_in().chain(added.into_iter().map(Ok)), egress.clone())?);
-        let openapi = Arc::new(OpenApi::new(egress.clone()));
+        let native = Native::new(native::each_built_in().chain(added.into_iter().map(Ok)), egress.clone())?;
+        let native = native.within(config.service_timeout.clone());
+        let native = Arc::new(native.map_err(|error| anyhow::anyhow!("`service_timeout` is not usable: {error}"))?);
+        let openapi = Arc::new(OpenApi::new(egress.clone()).within(config.service_timeout.clone()));
         let (changes, changed) = tokio::sync::mpsc::unbounded_channel();
         let mcp = Arc::new(Mcp::new(egress.clone(), mcp_settings(&config), changes));
         let mirror = Mirror::new(db.clone(), vault.sealer.clone(), vec![openapi.clone(), mcp.clone()]);

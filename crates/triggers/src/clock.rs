@@ -47,6 +47,7 @@ impl Triggers {
 
     /// The same on an outside clock's word, which is never ahead of ours.
     pub async fn fire_until(&self, tick: Timestamp) -> Result<usize, TriggerError> {
+        self.require_running()?;
         self.fire_due(tick.min(self.clock.now())).await
     }
 

@@ -32,6 +32,22 @@ fn whole(id: &str, kind: &str, timestamp: Timestamp, created: Timestamp, attribu
     })
 }
 
+/// What the context of every event of a subscription has; what is `null` here may hold anything.
+pub(crate) fn known() -> Value {
+    json!({
+        "event": {"event_id": null, "event_type": null, "timestamp": null, "created_at": null, "attributes": null},
+        "subscription": {"id": null, "name": null, "tags": null, "meta": null, "created_at": null, "updated_at": null},
+        "scope": {"project_id": null},
+    })
+}
+
+/// The same for a schedule, whose events hold their time and nothing else.
+pub(crate) fn known_of_schedule() -> Value {
+    let mut known = known();
+    known["event"]["attributes"] = json!({"timestamp": null});
+    known
+}
+
 /// The slot in a schedule's event id.
 fn slot(event_id: &str) -> Option<Timestamp> {
     Timestamp::read_iso(event_id.split_once(':')?.1)

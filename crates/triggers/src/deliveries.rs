@@ -1,13 +1,14 @@
 //! Deliveries: what became of events, run again on request, ended from outside, forgotten after a while.
 
-use kernel::{DeliveryId, EventId, ScheduleId, Scope, SubscriptionId, Timestamp};
+use kernel::{DeliveryId, EventId, ScheduleId, Scope, SubscriptionId, Timestamp, suggest};
 use serde_json::{Value, json};
 use store::args;
 use uuid::Uuid;
 
 use crate::context;
+use crate::engine::CANCELLED;
 use crate::mapping::{Mapped, Mapping};
-use crate::model::{Attempt, Delivery, EventRow, Parent, State};
+use crate::model::{About, Attempt, Delivery, EventRow, Parent, State};
 use crate::store::{self as rows, delivery_columns};
 use crate::{TriggerError, Triggers};
 
@@ -38,18 +39,22 @@ pub struct Completion {
 }
 
 impl Triggers {
-    /// Newest first.
-    pub async fn deliveries(&self, scope: Scope, query: &DeliveryQuery) -> Result<Vec<Delivery>, TriggerError> {
+    /// Newest first, each with what it belongs to.
+    pub async fn deliveries(&self, scope: Scope, query: &DeliveryQuery) -> Result<Vec<(Delivery, About)>, TriggerError> {
         if let Some(state) = query.state.as_deref().filter(|state| State::named(state).is_none()) {
             let names = State::ALL.map(State::name).join(", ");
-            return Err(TriggerError::Invalid(format!("`{state}` is not a state; there are: {names}")));
+            let hint = suggest::did_you_mean(state, State::ALL.map(State::name));
+            return Err(TriggerError::Invalid(format!("`{state}` is not a state; there are: {names}.{hint}")));
         }
         let sql = concat!(
-            "select ",
+            "with d as (select ",
             delivery_columns!(),
             " from trigger_deliveries where project_id = $1 and ($2 is null or code = $2) and ($3 is null or state = $3) \
              and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) and ($6 is null or event_id = $6) \
-             and ($7 is null or created_at <= $7) and ($8 is null or created_at >= $8) and ($9 is null or id < $9) order by id desc limit $10"
+             and ($7 is null or created_at <= $7) and ($8 is null or created_at >= $8) and ($9 is null or id < $9) order by id desc limit $10) \
+             select d.*, coalesce(s.name, c.name) as trigger_name, coalesce(s.data, c.data) as trigger_data from d \
+             left join trigger_subscriptions s on s.project_id = d.project_id and s.id = d.subscription_id \
+             left join trigger_schedules c on c.project_id = d.project_id and c.id = d.schedule_id order by d.id desc"
         );
         let args = args![
             scope.project,
@@ -63,7 +68,27 @@ impl Triggers {
             query.next,
             query.limit.clamp(1, MAX_ROWS)
         ];
-        Ok(self.db.all(sql, args).await?.iter().map(rows::delivery).collect::<Result<_, _>>()?)
+        let read = |row: &store::Row| {
+            let (delivery, data) = (rows::delivery(row)?, row.get::<Option<Value>>("trigger_data")?.unwrap_or_default());
+            let about = About { trigger: row.get("trigger_name")?, workflow: workflow_of(&delivery, &data) };
+            Ok((delivery, about))
+        };
+        Ok(self.db.all(sql, args).await?.iter().map(read).collect::<Result<_, store::StoreError>>()?)
+    }
+
+    /// What a delivery belongs to.
+    pub async fn about(&self, scope: Scope, delivery: &Delivery) -> Result<About, TriggerError> {
+        let (name, data) = match delivery.parent {
+            Parent::Subscription(id) => {
+                let row = rows::subscription_by_id(&self.db, scope.project, id).await?;
+                row.map_or((None, Value::Null), |row| (row.words.name, row.data))
+            }
+            Parent::Schedule(id) => {
+                let row = rows::schedule_by_id(&self.db, scope.project, id).await?;
+                row.map_or((None, Value::Null), |row| (row.words.name, row.data))
+            }
+        };
+        Ok(About { trigger: name, workflow: workflow_of(delivery, &data) })
     }
 
     pub async fn delivery(&self, scope: Scope, id: DeliveryId) -> Result<(Delivery, Vec<Attempt>), TriggerError> {
@@ -78,8 +103,8 @@ impl Triggers {
     /// Runs a delivery that ended once more, under the same idempotency key.
     pub async fn retry(&self, scope: Scope, id: DeliveryId) -> Result<Delivery, TriggerError> {
         let sql = concat!(
-            "update trigger_deliveries set state = 'ready', due_at = $3, updated_at = $3, code = '102', message = 'claimed' \
-             where project_id = $1 and id = $2 and (state in ('done', 'dead') or (state = 'ready' and attempts > 0)) returning ",
+            "update trigger_deliveries set state = 'ready', due_at = $3, updated_at = $3, code = '102', message = 'claimed', \
+             cancelled_by_id = null where project_id = $1 and id = $2 and (state in ('done', 'dead', 'cancelled') or (state = 'ready' and attempts > 0)) returning ",
             delivery_columns!()
         );
         if let Some(row) = self.db.returning(sql, args![scope.project, id, self.clock.now()]).await? {
@@ -140,6 +165,31 @@ impl Triggers {
         let args = args![scope.project, id, state.name(), code, message, &data, self.clock.now()];
         let row = self.db.returning(sql, args).await?.ok_or_else(|| TriggerError::State("The delivery has ended meanwhile.".to_owned()))?;
         self.0.wake.notify_one();
+        self.0.ended.add(state, 1);
+        let ended = rows::delivery(&row)?;
+        if state == State::Dead {
+            let reason = ended.message.as_deref();
+            tracing::warn!(delivery = %id, trigger = %ended.parent, project = %scope.project, code = ended.code, reason, "a dispatched run failed");
+        }
+        Ok(ended)
+    }
+
+    /// Calls off a delivery that has not ended: it is not tried again, and a run under way is cut off.
+    pub async fn cancel(&self, scope: Scope, id: DeliveryId) -> Result<Delivery, TriggerError> {
+        let sql = concat!(
+            "update trigger_deliveries set state = 'cancelled', code = $3, message = 'cancelled', cancelled_by_id = $4, updated_at = $5, \
+             lease_until = null, lease_owner = null where project_id = $1 and id = $2 and state in ('ready', 'leased', 'waiting') returning ",
+            delivery_columns!()
+        );
+        let args = args![scope.project, id, CANCELLED.to_string(), scope.author(), self.clock.now()];
+        let Some(row) = self.db.returning(sql, args).await? else {
+            let (found, _) = self.delivery(scope, id).await?;
+            return Err(TriggerError::State(format!("The delivery is {}; it has ended already.", found.state.name())));
+        };
+        self.0.running.call_off(id);
+        self.0.wake.notify_one();
+        self.0.ended.add(State::Cancelled, 1);
+        tracing::info!(delivery = %id, project = %scope.project, by = %scope.author(), "a delivery was cancelled");
         Ok(rows::delivery(&row)?)
     }
 
@@ -180,7 +230,8 @@ impl Triggers {
     pub(crate) async fn forget(&self) -> Result<(), store::StoreError> {
         let now = self.clock.now();
         let before = now.minus(self.settings.retention);
-        let ended = "select project_id, id from trigger_deliveries where state in ('done', 'dead') and updated_at < $1 limit 1000";
+        let ended =
+            "select project_id, id from trigger_deliveries where state in ('done', 'dead', 'cancelled') and updated_at < $1 limit 1000";
         loop {
             let old = self.db.all(ended, args![before]).await?;
             if old.is_empty() {
@@ -197,10 +248,24 @@ impl Triggers {
         let unused = "delete from trigger_events where received_at < $1 and not exists (select 1 from trigger_deliveries d \
                       where d.project_id = trigger_events.project_id and d.event_row_id = trigger_events.id)";
         self.db.execute(unused, args![before]).await?;
-        let stale = "delete from trigger_signatures where seen_at < $1";
-        self.db.execute(stale, args![now.minus(std::time::Duration::from_hours(1))]).await?;
+        for stale in ["delete from trigger_signatures where seen_at < $1", "delete from hub_signatures where seen_at < $1"] {
+            self.db.execute(stale, args![now.minus(std::time::Duration::from_hours(1))]).await?;
+        }
         Ok(())
     }
+}
+
+/// The workflow that a delivery ran, or else the one that its trigger names.
+fn workflow_of(delivery: &Delivery, trigger: &Value) -> Option<String> {
+    let named = |data: &Value| {
+        let part =
+            |field: &str, part: &str| data.pointer(&format!("/references/{part}/{field}")).and_then(Value::as_str).map(str::to_owned);
+        let families = ["workflow", "application", "evaluator"];
+        let parts = || families.iter().flat_map(|family| ["", "_variant", "_revision"].map(|level| format!("{family}{level}")));
+        let key = || data.pointer("/selector/key").and_then(Value::as_str).map(str::to_owned);
+        parts().find_map(|name| part("slug", &name)).or_else(key).or_else(|| parts().find_map(|name| part("id", &name)))
+    };
+    named(&delivery.data).or_else(|| named(trigger))
 }
 
 /// What a pasted event calls itself.

@@ -25,20 +25,23 @@ const PROJECTS: i64 = 64;
 /// How long a dispatched run may take to end, and a person to approve one.
 const WAITING: Duration = Duration::from_hours(24);
 
+/// The code of a delivery that was cancelled.
+pub(crate) const CANCELLED: i64 = 499;
+
 /// A delivery and the number of its attempt.
 type Try = (DeliveryId, i64);
 
-/// What this node is running, and for which project.
+/// What this node is running, for which project, and how to call it off.
 #[derive(Debug, Default)]
-pub(crate) struct Running(Mutex<HashMap<Try, ProjectId>>);
+pub(crate) struct Running(Mutex<HashMap<Try, (ProjectId, CancellationToken)>>);
 
 impl Running {
-    fn held(&self) -> MutexGuard<'_, HashMap<Try, ProjectId>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<Try, (ProjectId, CancellationToken)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of(&self, project: ProjectId) -> usize {
-        self.held().values().filter(|other| **other == project).count()
+        self.held().values().filter(|(other, _)| *other == project).count()
     }
 
     fn total(&self) -> usize {
@@ -46,7 +49,12 @@ impl Running {
     }
 
     fn all(&self) -> Vec<(Try, ProjectId)> {
-        self.held().iter().map(|(attempt, project)| (*attempt, *project)).collect()
+        self.held().iter().map(|(attempt, (project, _))| (*attempt, *project)).collect()
+    }
+
+    /// Ends the runs of a delivery that was cancelled.
+    pub(crate) fn call_off(&self, delivery: DeliveryId) {
+        self.held().iter().filter(|((running, _), _)| *running == delivery).for_each(|(_, (_, cancelled))| cancelled.cancel());
     }
 }
 
@@ -54,13 +62,14 @@ impl Running {
 struct Place {
     triggers: Triggers,
     attempt: Try,
+    cancelled: CancellationToken,
 }
 
 impl Place {
     fn take(triggers: &Triggers, delivery: &Delivery) -> Self {
-        let attempt = (delivery.id, delivery.attempts);
-        triggers.0.running.held().insert(attempt, delivery.project);
-        Self { triggers: triggers.clone(), attempt }
+        let (attempt, cancelled) = ((delivery.id, delivery.attempts), CancellationToken::new());
+        triggers.0.running.held().insert(attempt, (delivery.project, cancelled.clone()));
+        Self { triggers: triggers.clone(), attempt, cancelled }
     }
 }
 
@@ -139,7 +148,7 @@ impl Triggers {
                     free = free.saturating_sub(1);
                     let (this, place) = (self.clone(), Place::take(self, &delivery));
                     self.0.tasks.spawn(async move {
-                        this.deliver(delivery).await;
+                        this.deliver(delivery, &place.cancelled).await;
                         drop(place);
                     });
                 }
@@ -215,7 +224,11 @@ impl Triggers {
                 tx.execute(cut, args![project, delivery, number, started, now]).await?;
             }
             tx.commit().await?;
-            self.db.execute(late, args![now]).await?;
+            let late = self.db.execute(late, args![now]).await?;
+            if late > 0 {
+                tracing::warn!(deliveries = late, "dispatched runs did not end in time; their deliveries are dead");
+                self.0.ended.add(State::Dead, late);
+            }
         }
         Ok(())
     }
@@ -242,19 +255,31 @@ impl Triggers {
             let sql = "update trigger_deliveries set lease_until = $5 \
                        where project_id = $1 and id = $2 and attempts = $3 and lease_owner = $4 and state = 'leased'";
             for ((delivery, number), project) in self.0.running.all() {
-                if let Err(error) = self.db.execute(sql, args![project, delivery, number, self.0.node, until]).await {
-                    tracing::warn!(%error, "leases could not be extended");
-                    break;
+                match self.db.execute(sql, args![project, delivery, number, self.0.node, until]).await {
+                    Ok(0) => self.end_if_cancelled(project, delivery).await,
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, "leases could not be extended");
+                        break;
+                    }
                 }
             }
         }
     }
 
-    async fn deliver(self, delivery: Delivery) {
+    /// A delivery may be cancelled at another node than the one that runs it.
+    async fn end_if_cancelled(&self, project: ProjectId, delivery: DeliveryId) {
+        if let Ok(Some(Delivery { state: State::Cancelled, .. })) = rows::delivery_by_id(&self.db, project, delivery).await {
+            self.0.running.call_off(delivery);
+        }
+    }
+
+    async fn deliver(self, delivery: Delivery, cancelled: &CancellationToken) {
         let started_at = self.clock.now();
-        let ending = match self.attempt(&delivery).await {
-            Ok(ending) => ending,
-            Err(error) => Ending { outcome: Outcome::Unreachable, ..Ending::failed(500, error.to_string()) },
+        let ending = match cancelled.run_until_cancelled(Box::pin(self.attempt(&delivery))).await {
+            Some(Ok(ending)) => ending,
+            Some(Err(error)) => Ending { outcome: Outcome::Unreachable, ..Ending::failed(500, error.to_string()) },
+            None => Ending::failed(CANCELLED, "cancelled"),
         };
         let ended_at = self.clock.now();
         let number = delivery.attempts;
@@ -272,15 +297,20 @@ impl Triggers {
         if let Some(approval) = ending.approval {
             data.insert("approval_id".to_owned(), json!(approval));
         }
-        if state == State::Ready {
-            data.insert("next_attempt_at".to_owned(), json!(due_at));
+        if state == State::Dead && ending.code != CANCELLED {
+            tracing::warn!(
+                delivery = %delivery.id, trigger = %delivery.parent, project = %delivery.project, code = ending.code, attempts = number,
+                reason = ending.message, "a delivery was given up"
+            );
         }
         let attempt =
             Attempt { number, started_at, ended_at, code: ending.code.to_string(), message: Some(ending.message), run: ending.run };
         let (project, owner) = (delivery.project, self.0.node);
         let approval = ending.approval;
         let finished = Finished { project, delivery: delivery.id, owner, attempt, state, approval, due_at, data: Value::Object(data) };
-        self.0.inbox.finish(finished).await;
+        if self.0.inbox.finish(finished).await {
+            self.0.ended.add(state, 1);
+        }
     }
 
     async fn attempt(&self, delivery: &Delivery) -> Result<Ending, TriggerError> {

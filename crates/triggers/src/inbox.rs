@@ -30,7 +30,7 @@ pub(crate) enum Taken {
 #[derive(Debug)]
 enum Entry {
     Arrival(Box<Arrival>, oneshot::Sender<Result<Taken, StoreError>>),
-    Finished(Box<Finished>, oneshot::Sender<()>),
+    Finished(Box<Finished>, oneshot::Sender<bool>),
 }
 
 /// Where arrivals and endings are handed in.
@@ -51,11 +51,10 @@ impl Inbox {
         taken.await.ok()
     }
 
-    pub(crate) async fn finish(&self, finished: Finished) {
+    /// Ends an attempt; false when its delivery was not ours any more, or it could not be written.
+    pub(crate) async fn finish(&self, finished: Finished) -> bool {
         let (sender, written) = oneshot::channel();
-        if self.0.send(Entry::Finished(Box::new(finished), sender)).await.is_ok() {
-            let _ = written.await;
-        }
+        self.0.send(Entry::Finished(Box::new(finished), sender)).await.is_ok() && written.await.unwrap_or(false)
     }
 }
 
@@ -81,10 +80,8 @@ async fn together(db: &Db, entries: &[Entry]) -> Result<Vec<Taken>, StoreError> 
     for entry in entries {
         taken.push(match entry {
             Entry::Arrival(arrival, _) => take(&mut tx, arrival).await?,
-            Entry::Finished(finished, _) => {
-                rows::finish(&mut tx, finished).await?;
-                Taken::New
-            }
+            Entry::Finished(finished, _) if rows::finish(&mut tx, finished).await? => Taken::New,
+            Entry::Finished(..) => Taken::Again,
         });
     }
     tx.commit().await?;
@@ -113,11 +110,11 @@ impl Entry {
                 let _ = sender.send(taken);
             }
             Self::Finished(finished, sender) => {
-                if let Err(error) = taken {
+                if let Err(error) = &taken {
                     // Its lease runs out, and it is run again under the same idempotency key.
                     tracing::error!(delivery = %finished.delivery, %error, "the end of a delivery could not be written");
                 }
-                let _ = sender.send(());
+                let _ = sender.send(matches!(taken, Ok(Taken::New)));
             }
         }
     }

@@ -20,6 +20,7 @@ mod provider;
 pub mod schedule;
 mod schedules;
 mod spread;
+mod stats;
 mod store;
 mod subscriptions;
 mod target;
@@ -45,15 +46,19 @@ pub use deliveries::{Completion, DeliveryQuery};
 pub use error::TriggerError;
 pub use hub::TidiedTriggers;
 pub use ingress::receive::{Received, Request};
-pub use model::{Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT, Words};
+pub use model::{
+    About, Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT, Words,
+};
 pub use port::{
     Answer, EventSource, Hub, Incoming, Item, Judged, Polled, Refusal, Registered, RemoteTrigger, Signed, Verified, Watch, WatchError, Way,
 };
 pub use provider::reseal;
 pub use schedules::NewSchedule;
+pub use stats::{EndedDeliveries, Stats};
 pub use store::ParentQuery;
 pub use subscriptions::{Made, NewSubscription};
 
+const PAUSED: &str = "Triggers are paused on this server: it was started with `paused`.";
 const FORGET_EVERY: Duration = Duration::from_mins(5);
 
 /// How triggers behave on this node.
@@ -71,6 +76,8 @@ pub struct Settings {
     pub retention: Duration,
     /// How old a signed request from Composio may be, in seconds.
     pub composio_window: u32,
+    /// Whether nothing runs here: events are stored, and wait.
+    pub paused: bool,
 }
 
 impl Default for Settings {
@@ -82,6 +89,7 @@ impl Default for Settings {
             backoff: backoff::Backoff::default(),
             retention: Duration::from_hours(30 * 24),
             composio_window: 300,
+            paused: false,
         }
     }
 }
@@ -120,6 +128,7 @@ struct Inner {
     /// This process, as the owner of leases.
     node: Uuid,
     inbox: inbox::Inbox,
+    ended: stats::Ended,
     wake: Notify,
     arrived: Notify,
     running: engine::Running,
@@ -137,6 +146,7 @@ impl Triggers {
             parts,
             node: Uuid::now_v7(),
             inbox,
+            ended: stats::Ended::default(),
             wake: Notify::new(),
             arrived: Notify::new(),
             running: engine::Running::default(),
@@ -148,8 +158,12 @@ impl Triggers {
         }))
     }
 
-    /// Starts the engine, the clock and the poller.
+    /// Starts the engine, the clock and the poller, unless they are paused.
     pub async fn start(&self) -> Result<(), StoreError> {
+        if self.settings.paused {
+            tracing::warn!("triggers are paused: events are stored, and nothing runs, fires or polls until a start without `paused`");
+            return Ok(());
+        }
         self.reclaim().await?;
         let stop = &self.0.stop;
         let tasks = &self.0.tasks;
@@ -159,6 +173,10 @@ impl Triggers {
         tasks.spawn(self.clone().run_poller(stop.clone()));
         tasks.spawn(self.clone().run_forgetting(stop.clone()));
         Ok(())
+    }
+
+    pub(crate) fn require_running(&self) -> Result<(), TriggerError> {
+        if self.settings.paused { Err(TriggerError::State(PAUSED.to_owned())) } else { Ok(()) }
     }
 
     /// Takes no more work and waits for what is under way.

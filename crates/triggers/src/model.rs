@@ -133,10 +133,12 @@ pub enum State {
     Done,
     /// It failed for good; it can be replayed.
     Dead,
+    /// Somebody called it off.
+    Cancelled,
 }
 
 impl State {
-    pub const ALL: [Self; 5] = [Self::Ready, Self::Leased, Self::Waiting, Self::Done, Self::Dead];
+    pub const ALL: [Self; 6] = [Self::Ready, Self::Leased, Self::Waiting, Self::Done, Self::Dead, Self::Cancelled];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -145,6 +147,7 @@ impl State {
             Self::Waiting => "waiting",
             Self::Done => "done",
             Self::Dead => "dead",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -176,6 +179,15 @@ impl Parent {
     }
 }
 
+impl std::fmt::Display for Parent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Subscription(id) => write!(f, "subscription {id}"),
+            Self::Schedule(id) => write!(f, "schedule {id}"),
+        }
+    }
+}
+
 /// One event to one target.
 #[derive(Clone, Debug)]
 pub struct Delivery {
@@ -195,8 +207,25 @@ pub struct Delivery {
     pub approval: Option<ApprovalId>,
     /// When it is run next, while it is ready.
     pub due_at: Timestamp,
+    pub cancelled_by: Option<Uuid>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+impl Delivery {
+    /// When it is run next, if it will be.
+    pub fn next_attempt_at(&self) -> Option<Timestamp> {
+        (self.state == State::Ready).then_some(self.due_at)
+    }
+}
+
+/// What a delivery belongs to, in its owner's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The name of the subscription or schedule.
+    pub trigger: Option<String>,
+    /// The slug of the workflow, or its id where that is all that is known.
+    pub workflow: Option<String>,
 }
 
 /// One try of a delivery.

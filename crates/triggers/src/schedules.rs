@@ -4,10 +4,11 @@ use kernel::{DeliveryId, ScheduleId, Scope, Timestamp};
 use serde_json::Value;
 
 use crate::clock::run_of;
+use crate::context;
 use crate::model::{Delivery, Lifecycle, Schedule, Words};
 use crate::schedule::Plan;
 use crate::store::{self as rows, ParentQuery};
-use crate::target::read_plan;
+use crate::target::{SCHEDULE, check_spelling, read_plan};
 use crate::{TriggerError, Triggers};
 
 const UPCOMING: usize = 10;
@@ -87,7 +88,7 @@ impl Triggers {
     }
 
     pub async fn delete_schedule(&self, scope: Scope, id: ScheduleId) -> Result<(), TriggerError> {
-        let sql = "update trigger_schedules set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, is_active = false, \
+        let sql = "update trigger_schedules set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, \
                    next_fire_at = null, run_at = null where project_id = $1 and id = $2 and deleted_at is null";
         match self.db.execute(sql, store::args![scope.project, id, self.clock.now(), scope.author()]).await? {
             0 => Err(TriggerError::NotFound("Schedule")),
@@ -132,9 +133,10 @@ impl Triggers {
     }
 
     async fn check_schedule(&self, scope: Scope, new: &NewSchedule) -> Result<Plan, TriggerError> {
+        check_spelling(&new.data, SCHEDULE)?;
         event_key(&new.data)?;
         let (plan, _) = read_plan(&new.data)?;
-        self.check_target(scope, &new.data).await?;
+        self.check_target(scope, &new.data, &context::known_of_schedule()).await?;
         Ok(plan)
     }
 }

@@ -24,6 +24,7 @@ macro_rules! schedule_columns {
 macro_rules! delivery_columns {
     () => {
         "project_id, id, subscription_id, schedule_id, event_row_id, event_id, event_key, state, code, message, data, attempts, approval_id, due_at, \
+         cancelled_by_id, \
          created_at, updated_at"
     };
 }
@@ -107,6 +108,7 @@ pub(crate) fn delivery(row: &Row) -> Result<Delivery, StoreError> {
         attempts: row.get("attempts")?,
         approval: row.get("approval_id")?,
         due_at: row.get("due_at")?,
+        cancelled_by: row.get("cancelled_by_id")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     })
@@ -422,6 +424,18 @@ pub(crate) async fn insert_signature(tx: &mut Tx, event: &EventRow, signature: &
     let sql = "insert into trigger_signatures (project_id, subscription_id, signature, seen_at) values ($1, $2, $3, $4) \
                on conflict (project_id, subscription_id, signature) do nothing";
     Ok(tx.execute(sql, args![event.project, event.subscription, signature, event.received_at]).await? == 1)
+}
+
+/// Whether exactly this request came to the one address of a provider before, whoever it was for.
+pub(crate) async fn is_seen_by_hub(db: &Db, provider: &str, signature: &str) -> Result<bool, StoreError> {
+    let sql = "select 1 as seen from hub_signatures where provider = $1 and signature = $2";
+    Ok(db.optional(sql, args![provider, signature]).await?.is_some())
+}
+
+/// Remembers such a request; whether it is the first of its kind.
+pub(crate) async fn seen_by_hub(db: &Db, provider: &str, signature: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let sql = "insert into hub_signatures (provider, signature, seen_at) values ($1, $2, $3) on conflict do nothing";
+    Ok(db.execute(sql, args![provider, signature, now]).await? == 1)
 }
 
 /// A delivery that is to be made.

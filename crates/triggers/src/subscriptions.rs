@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use store::{StoreError, args};
 
+use crate::context;
 use crate::model::{Lifecycle, Subscription, WEBHOOK, WEBHOOK_EVENT, Words};
 use crate::port::Way;
 use crate::provider::Watched;
 use crate::store::{self as rows, Hidden, ParentQuery};
-use crate::target::read_event;
+use crate::target::{SUBSCRIPTION, check_spelling, read_event};
 use crate::{TriggerError, Triggers};
 
 /// What a subscription shall be.
@@ -47,7 +48,7 @@ struct Checked {
 
 impl Triggers {
     pub async fn subscribe(&self, scope: Scope, new: NewSubscription) -> Result<Made, TriggerError> {
-        let checked = self.check_subscription(scope, &new).await?;
+        let checked = self.check_subscription(scope, &new, None).await?;
         if let Some(twin) = rows::live_twin(&self.db, scope.project, &checked.fingerprint).await? {
             return Err(taken(&twin));
         }
@@ -115,7 +116,7 @@ impl Triggers {
     /// Replaces everything that its owner wrote. A poll goes on where it was, unless something else is watched now.
     pub async fn edit_subscription(&self, scope: Scope, id: SubscriptionId, new: NewSubscription) -> Result<Subscription, TriggerError> {
         let old = self.live(scope, id).await?;
-        let checked = self.check_subscription(scope, &new).await?;
+        let checked = self.check_subscription(scope, &new, Some(&old)).await?;
         if let Some(twin) = rows::live_twin(&self.db, scope.project, &checked.fingerprint).await?.filter(|twin| twin.id != id) {
             return Err(taken(&twin));
         }
@@ -226,8 +227,8 @@ impl Triggers {
     /// Forgets a subscription; its history stays.
     pub async fn unsubscribe(&self, scope: Scope, id: SubscriptionId) -> Result<(), TriggerError> {
         let old = self.live(scope, id).await?;
-        let sql = "update trigger_subscriptions set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, is_active = false, \
-                   poll_at = null where project_id = $1 and id = $2 and deleted_at is null";
+        let sql = "update trigger_subscriptions set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, poll_at = null \
+                   where project_id = $1 and id = $2 and deleted_at is null";
         if self.db.execute(sql, args![scope.project, id, self.clock.now(), scope.author()]).await? == 0 {
             return Err(TriggerError::NotFound("Subscription"));
         }
@@ -250,13 +251,14 @@ impl Triggers {
         Ok(rows::subscriptions(&self.db, scope.project, query).await?)
     }
 
-    async fn check_subscription(&self, scope: Scope, new: &NewSubscription) -> Result<Checked, TriggerError> {
+    async fn check_subscription(&self, scope: Scope, new: &NewSubscription, old: Option<&Subscription>) -> Result<Checked, TriggerError> {
+        check_spelling(&new.data, SUBSCRIPTION)?;
         let mut data = new.data.clone();
         let secret = take_secret(&mut data)?;
         let (event_key, config) = read_event(&data)?;
-        if !new.is_test {
-            self.check_target(scope, &data).await?;
-        }
+        // A test runs nothing.
+        let aimed = if new.is_test { json!({"inputs_fields": data.get("inputs_fields")}) } else { data.clone() };
+        self.check_target(scope, &aimed, &context::known()).await?;
         if let Some(ordered) = data.get("ordered").filter(|ordered| !ordered.is_null() && !ordered.is_boolean()) {
             return Err(TriggerError::Invalid(format!("`data.ordered` must be true or false, not {ordered}")));
         }
@@ -273,7 +275,11 @@ impl Triggers {
             None => return Err(TriggerError::Invalid(format!("`connection_id` is required, except for `{WEBHOOK_EVENT}`"))),
         };
         if watched.is_none() {
-            crate::ingress::receive::check_scheme(&config)?;
+            let known = match (&secret, old) {
+                (None, Some(old)) => self.secret(old)?,
+                _ => secret.clone(),
+            };
+            crate::ingress::plain::check(&config, known.as_deref())?;
         }
         let fingerprint = fingerprint(new.connection, &event_key, &config, new.is_test);
         Ok(Checked { event_key, watched, fingerprint, data, secret })

@@ -1,6 +1,6 @@
 //! What a trigger runs and with what, read from what its owner wrote.
 
-use kernel::{Scope, Timestamp};
+use kernel::{Scope, Timestamp, suggest};
 use serde_json::{Map, Value};
 use workflows::References;
 
@@ -44,14 +44,68 @@ impl Target {
 }
 
 impl Triggers {
-    /// Reads what a trigger runs and sees that it leads somewhere. One that is bound to nothing may be saved.
-    pub(crate) async fn check_target(&self, scope: Scope, data: &Value) -> Result<(), TriggerError> {
+    /// Reads what a trigger runs and sees that it leads somewhere, and that what it maps is there and is what the workflow takes. One that is
+    /// bound to nothing may be saved.
+    pub(crate) async fn check_target(&self, scope: Scope, data: &Value, known: &Value) -> Result<(), TriggerError> {
         let target = Target::read(data)?;
-        if !target.references.is_empty() {
-            self.workflows.retrieve(scope, &target.references, target.key.as_deref()).await?;
+        target.mapping.check(known).map_err(|error| TriggerError::Invalid(error.to_string()))?;
+        if target.references.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let found = self.workflows.retrieve(scope, &target.references, target.key.as_deref()).await?;
+        match (found.input_schema(), target.mapping.names()) {
+            (Some(schema), Some(given)) => fills(schema, &given, &found.artifact.slug),
+            _ => Ok(()),
+        }
     }
+}
+
+/// Holds the names of inputs against those that a workflow requires and, where it takes no others, knows.
+fn fills(schema: &Value, given: &[&str], slug: &str) -> Result<(), TriggerError> {
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let missing: Vec<String> = required.filter(|name| !given.contains(name)).map(|name| format!("`{name}`")).collect();
+    if !missing.is_empty() {
+        let given = if given.is_empty() { "nothing".to_owned() } else { given.join(", ") };
+        return Err(TriggerError::Invalid(format!(
+            "`data.inputs_fields`: the workflow `{slug}` requires {}, and the mapping gives {given}.",
+            missing.join(", ")
+        )));
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    if schema.get("additionalProperties") == Some(&Value::Bool(false))
+        && schema.get("patternProperties").is_none()
+        && let Some(unknown) = given.iter().find(|name| properties.is_none_or(|known| !known.contains_key(**name)))
+    {
+        let hint = suggest::did_you_mean(unknown, properties.into_iter().flat_map(|known| known.keys().map(String::as_str)));
+        return Err(TriggerError::Invalid(format!("`data.inputs_fields`: the workflow `{slug}` takes no `{unknown}`.{hint}")));
+    }
+    Ok(())
+}
+
+/// The keys of a subscription's `data`.
+pub(crate) const SUBSCRIPTION: &[&str] = &["event_key", "trigger_config", "inputs_fields", "references", "selector", "ordered", "secret"];
+/// The keys of a schedule's `data`.
+pub(crate) const SCHEDULE: &[&str] = &[
+    "event_key",
+    "schedule",
+    "timezone",
+    "start_time",
+    "end_time",
+    "misfire",
+    "jitter_seconds",
+    "inputs_fields",
+    "references",
+    "selector",
+];
+
+/// Refuses a key that is nearly one of ours. Others are left alone: clients send what they know.
+pub(crate) fn check_spelling(data: &Value, known: &[&str]) -> Result<(), TriggerError> {
+    for key in data.as_object().into_iter().flat_map(Map::keys).filter(|key| !known.contains(&key.as_str())) {
+        if let Some(meant) = suggest::nearest(key, known.iter().copied()) {
+            return Err(TriggerError::Invalid(format!("`data.{key}` is not known. Did you mean `{meant}`?")));
+        }
+    }
+    Ok(())
 }
 
 /// The event and its configuration, as a subscription's owner wrote them.

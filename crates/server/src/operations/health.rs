@@ -12,17 +12,23 @@ use utoipa::ToSchema;
 use crate::App;
 use crate::edge::ApiError;
 
+const PAUSED: &str = "paused";
+
 /// The state of the process.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Health {
     pub status: &'static str,
     pub version: &'static str,
+    /// `paused`, where this server was started without running triggers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub triggers: Option<&'static str>,
 }
 
 /// Whether the process runs
 #[utoipa::path(get, path = "/health", operation_id = "health", tag = "Operations", responses((status = 200, body = Health)))]
-pub(crate) async fn health() -> Json<Health> {
-    Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+pub(crate) async fn health(State(app): State<App>) -> Json<Health> {
+    let triggers = app.triggers.settings.paused.then_some(PAUSED);
+    Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), triggers })
 }
 
 /// Whether the process can work, part by part.
@@ -30,7 +36,7 @@ pub(crate) async fn health() -> Json<Health> {
 pub struct Readiness {
     pub status: &'static str,
     pub version: &'static str,
-    /// `ok` for each part that is ready.
+    /// `ok` for each part that is ready; `triggers` are named only where they are `paused`.
     #[schema(example = json!({"database": "ok"}))]
     pub parts: BTreeMap<&'static str, String>,
 }
@@ -49,6 +55,10 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Readiness>, Api
     // What went wrong inside is for the log; whoever asks needs no key.
     let word = |fine: bool| if fine { "ok" } else { "does not answer" }.to_owned();
     let status = if is_ready { "ok" } else { "not ready" };
-    let readiness = Readiness { status, version: env!("CARGO_PKG_VERSION"), parts: BTreeMap::from([("database", word(is_ready))]) };
+    let mut parts = BTreeMap::from([("database", word(is_ready))]);
+    if app.triggers.settings.paused {
+        parts.insert("triggers", PAUSED.to_owned());
+    }
+    let readiness = Readiness { status, version: env!("CARGO_PKG_VERSION"), parts };
     if is_ready { Ok(Json(readiness)) } else { Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, json!(readiness))) }
 }

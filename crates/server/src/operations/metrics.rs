@@ -14,6 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tools::Outcome;
 
+use super::trigger_metrics::TriggerMetrics;
 use crate::App;
 use crate::edge::ApiError;
 
@@ -27,6 +28,7 @@ pub struct Metrics {
     calls: Family<OutcomeLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
     broken_connections: Family<BrokenLabels, Gauge>,
+    triggers: TriggerMetrics,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -64,7 +66,8 @@ impl Default for Metrics {
         let broken_connections = Family::default();
         let help = "Connections that are not valid, or whose service refuses the credential";
         registry.register("broken_connections", help, broken_connections.clone());
-        Self { registry, requests, calls, durations, broken_connections }
+        let triggers = TriggerMetrics::new(&mut registry);
+        Self { registry, requests, calls, durations, broken_connections, triggers }
     }
 }
 
@@ -101,6 +104,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, ApiError
         Err(error) => tracing::warn!(%error, "broken connections could not be counted"),
     }
     app.metrics.calls(app.tools.audit.counts());
+    app.metrics.triggers.read(&app.triggers).await;
     let mut text = String::new();
     encode(&mut text, &app.metrics.registry).map_err(|error| ApiError::internal(&error))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

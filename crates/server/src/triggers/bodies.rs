@@ -4,7 +4,7 @@ use kernel::{ConnectionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::PageSize;
-use triggers::{Attempt, Delivery, Lifecycle, ParentQuery, Schedule, Subscription, Words};
+use triggers::{About, Attempt, Delivery, Lifecycle, ParentQuery, Schedule, Subscription, Words};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -149,9 +149,21 @@ pub struct DeliveryBody {
     /// The stored event; `GET /triggers/events/{event_id}` shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_row_id: Option<Uuid>,
+    /// The name of its subscription or schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger_name: Option<String>,
+    /// The slug of the workflow that it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
     pub status: DeliveryStatus,
-    /// `ready`, `leased`, `waiting`, `done` or `dead`.
+    /// `ready`, `leased`, `waiting`, `done`, `dead` or `cancelled`.
     pub state: &'static str,
+    /// When it is run next, while it is `ready`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<String>,
+    /// Whoever cancelled it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancelled_by_id: Option<Uuid>,
     pub attempts_count: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Vec<AttemptBody>>,
@@ -198,7 +210,8 @@ impl From<Attempt> for AttemptBody {
 }
 
 impl DeliveryBody {
-    pub(crate) fn new(delivery: Delivery, attempts: Option<Vec<Attempt>>) -> Self {
+    pub(crate) fn new(delivery: Delivery, about: About, attempts: Option<Vec<Attempt>>) -> Self {
+        let next_attempt_at = delivery.next_attempt_at().map(|at| at.to_string());
         let mut data = delivery.data;
         if let Value::Object(fields) = &mut data {
             // What is known before the first run.
@@ -210,6 +223,10 @@ impl DeliveryBody {
             schedule_id: delivery.parent.schedule().map(kernel::ScheduleId::uuid),
             event_id: delivery.event_id,
             event_row_id: delivery.event.map(kernel::EventId::uuid),
+            trigger_name: about.trigger,
+            workflow: about.workflow,
+            next_attempt_at,
+            cancelled_by_id: delivery.cancelled_by,
             status: DeliveryStatus { timestamp: delivery.updated_at.to_string(), code: delivery.code, message: delivery.message },
             state: delivery.state.name(),
             attempts_count: delivery.attempts,

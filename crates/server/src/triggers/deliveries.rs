@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use kernel::{DeliveryId, EventId, ScheduleId, Scope, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use triggers::{Completion, DeliveryQuery};
+use triggers::{Attempt, Completion, Delivery, DeliveryQuery};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -45,7 +45,7 @@ pub struct QueryDeliveries {
 #[serde(deny_unknown_fields)]
 pub struct DeliveryFilter {
     pub status: Option<StatusFilter>,
-    /// `ready`, `leased`, `waiting`, `done` or `dead`.
+    /// `ready`, `leased`, `waiting`, `done`, `dead` or `cancelled`.
     pub state: Option<String>,
     pub subscription_id: Option<Uuid>,
     pub schedule_id: Option<Uuid>,
@@ -149,9 +149,19 @@ fn query_of(app: &App, filter: DeliveryFilter, window: &Windowing) -> ApiResult<
 
 async fn list_of(app: &App, scope: Scope, filter: DeliveryFilter, window: Windowing) -> ApiResult<Json<DeliveriesAnswer>> {
     let mut rows = app.triggers.deliveries(scope, &query_of(app, filter, &window)?).await?;
-    let cursor = window.size().cut(&mut rows, |row| row.id.uuid());
-    let deliveries: Vec<DeliveryBody> = rows.into_iter().map(|row| DeliveryBody::new(row, None)).collect();
+    let cursor = window.size().cut(&mut rows, |(row, _)| row.id.uuid());
+    let deliveries: Vec<DeliveryBody> = rows.into_iter().map(|(row, about)| DeliveryBody::new(row, about, None)).collect();
     Ok(Json(DeliveriesAnswer { count: deliveries.len(), deliveries, cursor }))
+}
+
+/// One delivery, with what it belongs to.
+pub(super) async fn body_of(app: &App, scope: Scope, delivery: Delivery, attempts: Option<Vec<Attempt>>) -> ApiResult<DeliveryBody> {
+    let about = app.triggers.about(scope, &delivery).await?;
+    Ok(DeliveryBody::new(delivery, about, attempts))
+}
+
+pub(super) async fn answer(app: &App, scope: Scope, delivery: Delivery) -> ApiResult<Json<DeliveryAnswer>> {
+    Ok(Json(DeliveryAnswer { count: 1, delivery: body_of(app, scope, delivery, None).await? }))
 }
 
 /// List deliveries, newest first
@@ -197,7 +207,7 @@ pub(crate) async fn fetch(
     PathOf(id): PathOf<Uuid>,
 ) -> ApiResult<Json<DeliveryAnswer>> {
     let (delivery, attempts) = app.triggers.delivery(scope, DeliveryId::from(id)).await?;
-    Ok(Json(DeliveryAnswer { count: 1, delivery: DeliveryBody::new(delivery, Some(attempts)) }))
+    Ok(Json(DeliveryAnswer { count: 1, delivery: body_of(&app, scope, delivery, Some(attempts)).await? }))
 }
 
 /// Run a delivery that has ended once more
@@ -209,7 +219,21 @@ pub(crate) async fn retry(
     PathOf(id): PathOf<Uuid>,
 ) -> ApiResult<Json<DeliveryAnswer>> {
     let delivery = app.triggers.retry(scope, DeliveryId::from(id)).await?;
-    Ok(Json(DeliveryAnswer { count: 1, delivery: DeliveryBody::new(delivery, None) }))
+    answer(&app, scope, delivery).await
+}
+
+/// Cancel a delivery that has not ended
+///
+/// It is not tried again, and a run under way is cut off. What the run did already stays done.
+#[utoipa::path(post, path = "/triggers/deliveries/{delivery_id}/cancel", operation_id = "cancel_trigger_delivery", tag = "Triggers", security(("key" = ["edit_triggers"])),
+    params(("delivery_id" = Uuid, Path)), responses((status = 200, body = DeliveryAnswer), (status = 404, description = "No such delivery"), (status = 409, description = "It has ended")))]
+pub(crate) async fn cancel(
+    Scoped(scope, _): Scoped<EditTriggers>,
+    State(app): State<App>,
+    PathOf(id): PathOf<Uuid>,
+) -> ApiResult<Json<DeliveryAnswer>> {
+    let delivery = app.triggers.cancel(scope, DeliveryId::from(id)).await?;
+    answer(&app, scope, delivery).await
 }
 
 /// Say how a dispatched run ended
@@ -223,7 +247,7 @@ pub(crate) async fn complete(
 ) -> ApiResult<Json<DeliveryAnswer>> {
     let end = Completion { code: body.status.code, message: body.status.message, outputs: body.outputs };
     let delivery = app.triggers.complete(scope, DeliveryId::from(id), end).await?;
-    Ok(Json(DeliveryAnswer { count: 1, delivery: DeliveryBody::new(delivery, None) }))
+    answer(&app, scope, delivery).await
 }
 
 /// Read an event as it came in

@@ -30,6 +30,7 @@ fn answer(received: Received) -> Response {
             response
         }
         Received::Refused => said(StatusCode::UNAUTHORIZED, "error", Some("Signature verification failed")),
+        Received::NoSecret => said(StatusCode::UNAUTHORIZED, "error", Some("This address has no secret to check events with")),
         Received::NotPosted => {
             let answer = said(StatusCode::METHOD_NOT_ALLOWED, "error", Some("Send events with POST"));
             ([(header::ALLOW, "POST")], answer).into_response()

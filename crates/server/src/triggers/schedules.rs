@@ -10,8 +10,8 @@ use triggers::{NewSchedule, ParentQuery, Schedule, Words};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::bodies::{DeliveryBody, PageParams, ScheduleBody, Windowing, data, same_id};
-use super::deliveries::DeliveryAnswer;
+use super::bodies::{PageParams, ScheduleBody, Windowing, data, same_id};
+use super::deliveries::{self, DeliveryAnswer};
 use crate::App;
 use crate::edge::auth::{EditTriggers, Operator, ViewTriggers};
 use crate::edge::{ApiError, ApiResult, PathOf, Payload, QueryOf, Scoped, Unused};
@@ -245,7 +245,7 @@ pub(crate) async fn run(
     PathOf(id): PathOf<Uuid>,
 ) -> ApiResult<Json<DeliveryAnswer>> {
     let delivery = app.triggers.run_schedule(scope, ScheduleId::from(id)).await?;
-    Ok(Json(DeliveryAnswer { count: 1, delivery: DeliveryBody::new(delivery, None) }))
+    deliveries::answer(&app, scope, delivery).await
 }
 
 /// An outside clock's tick.

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::bodies::{DeliveryBody, PageParams, SubscriptionBody, Windowing, data, same_id};
+use super::deliveries;
 use crate::App;
 use crate::edge::auth::{EditTriggers, ViewTriggers};
 use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped, Unused};
@@ -216,7 +217,7 @@ pub(crate) async fn query(
 
 /// Wait for one event without running anything
 #[utoipa::path(post, path = "/triggers/subscriptions/test", operation_id = "test_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
-    params(TestParams), request_body = SubscriptionRequest, responses((status = 200, body = TestAnswer), (status = 404, description = "No such connection"), (status = 424, description = "The provider refused")))]
+    params(TestParams), request_body = SubscriptionRequest, responses((status = 200, body = TestAnswer), (status = 404, description = "No such connection"), (status = 409, description = "Triggers are paused here"), (status = 424, description = "The provider refused")))]
 pub(crate) async fn test(
     Scoped(scope, _): Scoped<EditTriggers>,
     State(app): State<App>,
@@ -225,7 +226,11 @@ pub(crate) async fn test(
 ) -> ApiResult<Json<TestAnswer>> {
     let wait = Duration::from_secs(params.wait.unwrap_or(TEST_WAIT).min(TEST_WAIT));
     let found = app.triggers.test_subscription(scope, body.subscription.into(), wait).await?;
-    Ok(Json(TestAnswer { count: usize::from(found.is_some()), delivery: found.map(|found| DeliveryBody::new(found, None)) }))
+    let delivery = match found {
+        Some(found) => Some(deliveries::body_of(&app, scope, found, None).await?),
+        None => None,
+    };
+    Ok(Json(TestAnswer { count: usize::from(delivery.is_some()), delivery }))
 }
 
 /// Read a subscription

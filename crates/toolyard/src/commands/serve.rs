@@ -54,6 +54,9 @@ fn greet(yard: &Yard) {
     let kept = |name: &str, given: &Option<String>| if given.is_some() { String::new() } else { format!(", {data}/{name}") };
     print::out(&format!("Toolyard {} listens on http://{}\n", env!("CARGO_PKG_VERSION"), config.listen));
     print::out(&format!("  docs      {url}/docs\n  database  {}\n", yard.db.kind()));
+    if config.triggers.paused {
+        print::out("  triggers  paused: events are stored, and nothing runs, fires or polls\n");
+    }
     let (operator, sealing) = (kept("operator.key", &config.admin_key), kept("sealing.key", &config.sealing_key));
     let owner =
         if config.data_dir.join("owner.key").exists() { format!("{data}/owner.key") } else { "`toolyard key create` makes one".to_owned() };

@@ -80,6 +80,19 @@ with_composio! {
         assert!(test.composio.triggers().is_empty());
     }
 
+    async fn a_copy_is_known_although_its_trigger_is_not(test: &Composed) {
+        let (_, subscription) = test.watch().await;
+        let forget = "update trigger_subscriptions set trigger_id = null where project_id is not null";
+        test.yard.db.execute(forget, store::args![]).await.unwrap();
+        let twice = Delivery { id: Some("msg_stranger".to_owned()), copies: 2, ..Delivery::default() };
+        let mut statuses = test.composio.emit_with(text(&subscription["trigger_id"]), json!({}), twice.clone()).await;
+        statuses.sort_unstable();
+        assert_eq!(statuses, [202, 401]);
+        // Signed again it is a retry.
+        let later = Delivery { timestamp_offset: 5, copies: 1, ..twice };
+        assert_eq!(test.composio.emit_with(text(&subscription["trigger_id"]), json!({}), later).await, [202]);
+    }
+
     async fn two_configurations_are_two_subscriptions_and_the_same_one_is_taken(test: &Composed) {
         let (connection, first) = test.watch().await;
         let second = test.subscribe(&connection, watched("other")).await.expect(200)["subscription"].take();

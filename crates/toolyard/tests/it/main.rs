@@ -18,6 +18,7 @@ mod composio_events;
 mod composio_faults;
 mod connections;
 mod consumers;
+mod deliveries;
 mod discovery;
 mod documents;
 mod edge;

@@ -30,6 +30,10 @@ async fn subscribe(test: &Test, body: Value) -> Value {
     test.post("/triggers/subscriptions/", json!({"subscription": body})).await.expect(200)
 }
 
+async fn put(test: &Test, path: &str, body: Value) -> Reply {
+    test.request(Method::PUT, path, Some(format!("ApiKey {}", test.owner)), Some(body)).await
+}
+
 /// A plain webhook that runs a workflow.
 pub(crate) async fn webhook(test: &Test, slug: &str, extra: Value) -> Value {
     let mut data = json!({"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": slug}}});
@@ -37,7 +41,7 @@ pub(crate) async fn webhook(test: &Test, slug: &str, extra: Value) -> Value {
     subscribe(test, json!({"name": slug, "data": data})).await["subscription"].take()
 }
 
-async fn deliveries(test: &Test, filter: Value) -> Vec<Value> {
+pub(crate) async fn deliveries(test: &Test, filter: Value) -> Vec<Value> {
     let answer = test.post("/triggers/deliveries/query", json!({"delivery": filter})).await.expect(200);
     answer["deliveries"].as_array().unwrap().clone()
 }
@@ -75,7 +79,7 @@ pub(crate) async fn change_a_thing(test: &Test, fake: &Fake, hook: usize, after:
     send(test, hook["body"]["url"].as_str().unwrap(), &headers, &body).await.expect(202);
 }
 
-async fn http_target(test: &Test, fake: &Fake, slug: &str) {
+pub(crate) async fn http_target(test: &Test, fake: &Fake, slug: &str) {
     workflow(test, slug, json!({"kind": "http", "url": format!("{}/target", fake.url)})).await;
 }
 
@@ -99,10 +103,95 @@ on_both! {
         assert_eq!((&event["event"]["body"], &event["event"]["event_id"]), (&json!(body), &json!("evt-1")));
         let one = test.get(&format!("/triggers/deliveries/{}", done[0]["id"].as_str().unwrap())).await.expect(200);
         assert_eq!((&one["delivery"]["attempts"][0]["number"], &one["delivery"]["attempts"][0]["code"]), (&json!(1), &json!("200")));
-        // A body without an id is known by its content.
-        send(test, url, &[], "plain text").await.expect(202);
-        send(test, url, &[], "plain text").await.expect(202);
-        settled(test, json!({"subscription_id": hook["id"]}), 2).await;
+    }
+
+    async fn what_no_sender_calls_the_same_is_not_the_same(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let twice = async |config: Value, first: (&str, &str, &str), second: (&str, &str, &str)| {
+            let hook = webhook(test, "echo", json!({"trigger_config": config})).await;
+            for (name, value, body) in [first, second] {
+                send(test, hook["url"].as_str().unwrap(), &[(name, value)], body).await.expect(202);
+            }
+            deliveries(test, json!({"subscription_id": hook["id"]})).await.len()
+        };
+        // Ids of requests are not ids of events, and equal bodies are not one event.
+        assert_eq!(twice(json!({}), ("x-request-id", "r", "{}"), ("x-request-id", "r", "{}")).await, 2);
+        assert_eq!(twice(json!({}), ("accept", "*/*", "ping"), ("accept", "*/*", "ping")).await, 2);
+        for name in ["webhook-id", "x-github-delivery", "idempotency-key", "svix-id"] {
+            assert_eq!(twice(json!({}), (name, "e", r#"{"n": 1}"#), (name, "e", r#"{"n": 2}"#)).await, 1, "{name}");
+        }
+        let long = "i".repeat(4000);
+        assert_eq!(twice(json!({}), ("webhook-id", &long, "{}"), ("webhook-id", &long, "{}")).await, 1);
+        // What the owner configured goes first; a digest counts only where it is asked for.
+        let header = json!({"id_header": "X-Order"});
+        assert_eq!(twice(header.clone(), ("x-order", "7", r#"{"n": 1}"#), ("x-order", "7", r#"{"n": 2}"#)).await, 1);
+        assert_eq!(twice(header, ("x-order", "7", "{}"), ("x-order", "8", "{}")).await, 2);
+        let path = json!({"id_path": "$.order.id"});
+        let (same, other) = (r#"{"order": {"id": 7}, "n": 1}"#, r#"{"order": {"id": 7}, "n": 2}"#);
+        assert_eq!(twice(path.clone(), ("accept", "*/*", same), ("accept", "*/*", other)).await, 1);
+        assert_eq!(twice(path, ("accept", "*/*", "{}"), ("accept", "*/*", "{}")).await, 2);
+        let digest = json!({"id_digest": true});
+        assert_eq!(twice(digest.clone(), ("accept", "*/*", "ping"), ("accept", "*/*", "ping")).await, 1);
+        assert_eq!(twice(digest, ("accept", "*/*", "ping"), ("accept", "*/*", "pong")).await, 2);
+        for (config, word) in [
+            (json!({"id_heder": "x"}), "Did you mean `id_header`?"),
+            (json!({"id_header": "a b"}), "name of a header"),
+            (json!({"id_path": "order.id"}), "JSONPath"),
+            (json!({"id_digest": "yes"}), "true or false"),
+        ] {
+            let data = json!({"event_key": "WEBHOOK_RECEIVED", "trigger_config": config});
+            let said = test.post("/triggers/subscriptions/", json!({"subscription": {"data": data}})).await.detail(422);
+            assert!(said.contains(word), "{said}");
+        }
+    }
+
+    async fn a_scheme_without_a_secret_is_refused(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let data = |scheme: &str| json!({"event_key": "WEBHOOK_RECEIVED", "trigger_config": {"scheme": scheme}, "references": {"workflow": {"slug": "echo"}}});
+        for scheme in ["token", "hmac_sha256", "standard_webhooks"] {
+            let body = json!({"subscription": {"data": data(scheme)}});
+            for path in ["/triggers/subscriptions/", "/triggers/subscriptions/test?wait=0"] {
+                let said = test.post(path, body.clone()).await.detail(422);
+                assert!(said.contains("data.secret"), "{said}");
+            }
+        }
+        let mut odd = data("standard_webhooks");
+        odd["secret"] = json!("whsec_?");
+        test.post("/triggers/subscriptions/", json!({"subscription": {"data": odd}})).await.expect(422);
+
+        // A secret that is known stays in force when the rest is saved again.
+        let hook = webhook(test, "echo", json!({"trigger_config": {"scheme": "token"}, "secret": "s3cret"})).await;
+        let (url, id) = (hook["url"].as_str().unwrap(), hook["id"].as_str().unwrap());
+        let path = format!("/triggers/subscriptions/{id}");
+        let edited = json!({"subscription": {"id": id, "data": data("hmac_sha256")}});
+        put(test, &path, edited).await.expect(200);
+        assert_eq!(send(test, url, &[("x-webhook-token", "s3cret")], "{}").await.status, 401);
+        send(test, url, &[("x-hub-signature-256", &sign("s3cret", "{}"))], "{}").await.expect(202);
+
+        // Rows of older versions take nothing, and say why.
+        test.yard.db.execute("update trigger_subscriptions set secret = null where 1 = 1", store::args![]).await.unwrap();
+        let refused = send(test, url, &[("x-hub-signature-256", &sign("", "{}"))], "{}").await.expect(401);
+        assert!(refused["detail"].as_str().unwrap().contains("no secret"), "{refused}");
+        assert_eq!(send(test, url, &[], "{}").await.status, 401);
+        let row = test.get(&path).await.expect(200)["subscription"].take();
+        assert!(row["reason"].as_str().unwrap().contains("Save the subscription again with `data.secret`"), "{row}");
+        assert_eq!(deliveries(test, json!({"subscription_id": id})).await.len(), 1);
+    }
+
+    async fn what_is_deleted_keeps_its_flags(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let hook = webhook(test, "echo", json!({})).await;
+        let data = json!({"event_key": "tick", "schedule": "*/5 * * * *", "references": {"workflow": {"slug": "echo"}}});
+        let clock = test.post("/triggers/schedules/", json!({"schedule": {"data": data}})).await.expect(200)["schedule"].take();
+        for (kind, row) in [("subscription", &hook), ("schedule", &clock)] {
+            let path = format!("/triggers/{kind}s/{}", row["id"].as_str().unwrap());
+            test.delete(&path).await.expect(204);
+            let gone = test.get(&path).await.expect(200)[kind].take();
+            assert_eq!((&gone["flags"], gone["deleted_at"].is_string()), (&row["flags"], true), "{gone}");
+        }
+        test.clock.advance(Duration::from_hours(1));
+        assert_eq!(test.yard.triggers.fire_due(test.clock.now()).await.unwrap(), 0);
+        assert_eq!(send(test, hook["url"].as_str().unwrap(), &[], "{}").await.status, 404);
     }
 
     async fn what_is_not_proven_is_not_taken(test: &Test) {
@@ -251,7 +340,7 @@ on_both! {
         edited["id"] = made["id"].clone();
         edited["name"] = json!("renamed");
         let path = format!("/triggers/subscriptions/{}", made["id"].as_str().unwrap());
-        test.request(Method::PUT, &path, Some(format!("ApiKey {}", test.owner)), Some(json!({"subscription": edited}))).await.expect(200);
+        put(test, &path, json!({"subscription": edited})).await.expect(200);
         fake.add_thing("new-3");
         test.clock.advance(Duration::from_mins(2));
         test.yard.triggers.poll_due().await.unwrap();
@@ -418,11 +507,48 @@ on_both! {
             json!({"event_key": "WEBHOOK_RECEIVED", "inputs_fields": []}),
             json!({"event_key": "WEBHOOK_RECEIVED", "trigger_config": {"scheme": "magic"}}),
             json!({"event_key": "NOPE"}),
+            json!({"event_key": "WEBHOOK_RECEIVED", "input_fields": {}}),
             json!({}),
         ] {
             let reply = test.post("/triggers/subscriptions/", json!({"subscription": {"data": data}})).await;
             assert_eq!(reply.status, 422, "{data}: {}", reply.text);
         }
+        // What a workflow requires must be given, and what is given must be there.
+        let inputs = json!({"type": "object", "properties": {"title": {"type": "string"}, "n": {"type": "integer"}}, "required": ["title"], "additionalProperties": false});
+        workflow(test, "strict", json!({"kind": "echo", "schemas": {"inputs": inputs}})).await;
+        let aimed = |fields: Value| json!({"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": "strict"}}, "inputs_fields": fields});
+        let ticking = |fields: Value| json!({"event_key": "tick", "schedule": "0 9 * * *", "references": {"workflow": {"slug": "strict"}}, "inputs_fields": fields});
+        for (fields, words) in [
+            (Value::Null, "requires `title`, and the mapping gives event, subscription, scope"),
+            (json!({}), "requires `title`, and the mapping gives nothing"),
+            (json!({"titel": "$.event.event_type"}), "requires `title`"),
+            (json!({"title": "$.event.event_type", "m": 1}), "takes no `m`"),
+            (json!({"title": "$.evnt.event_type"}), "Did you mean `event`?"),
+            (json!({"title": "/event/event_tpye"}), "Did you mean `event_type`?"),
+            (json!({"title": ["$['subscription']['nam']"]}), "inputs_fields/title/0"),
+            (json!({"title": "{{ evnt.event_type }}"}), "Did you mean `event`?"),
+            (json!({"title": "for {{ event.event_tipe | upper }}"}), "inputs_fields/title: `{{ event.event_tipe }}` selects nothing"),
+        ] {
+            for (path, one, data) in [("/triggers/subscriptions/", "subscription", aimed(fields.clone())), ("/triggers/schedules/", "schedule", ticking(fields.clone()))] {
+                let said = test.post(path, json!({one: {"data": data}})).await.detail(422);
+                assert!(said.contains(words), "{path} {fields}: {said}");
+            }
+        }
+        // Only the sender knows what an event holds; what a schedule's holds is known.
+        let unknown = json!({"title": "$.event.attributes.whatever"});
+        test.post("/triggers/schedules/", json!({"schedule": {"data": ticking(unknown.clone())}})).await.expect(422);
+        test.post("/triggers/schedules/", json!({"schedule": {"data": ticking(json!({"title": "$.event.attributes.timestamp"}))}})).await.expect(200);
+        let saved = subscribe(test, json!({"data": aimed(unknown)})).await["subscription"].take();
+        subscribe(test, json!({"data": aimed(json!("$.event.attributes"))})).await;
+        test.post("/triggers/subscriptions/test?wait=0", json!({"subscription": {"data": aimed(json!({"a": "$.evnt"}))}})).await.expect(422);
+        let mut edited = json!({"id": saved["id"], "data": aimed(json!({"n": 1}))});
+        let path = format!("/triggers/subscriptions/{}", saved["id"].as_str().unwrap());
+        put(test, &path, json!({"subscription": edited.clone()})).await.expect(422);
+        edited["data"]["inputs_fields"]["title"] = json!("{{ event.event_type }}");
+        put(test, &path, json!({"subscription": edited})).await.expect(200);
+    }
+
+    async fn the_rest_of_what_is_saved_is_checked_too(test: &Test) {
         let missing = json!({"subscription": {"connection_id": uuid::Uuid::now_v7(), "data": {"event_key": "X"}}});
         test.post("/triggers/subscriptions/", missing).await.expect(404);
         assert_eq!(test.get("/triggers/subscriptions/").await.expect(200)["count"], 0);
@@ -500,7 +626,7 @@ on_both! {
         }
         let times = test.post("/triggers/schedules/preview", schedule(json!({"schedule": "0 9 * * mon-fri", "timezone": "Europe/Berlin"}))).await.expect(200);
         assert_eq!((&times["count"], &times["times"][0]), (&json!(10), &json!("2027-01-18T08:00:00Z")));
-        test.request(Method::PUT, &path, Some(format!("ApiKey {}", test.owner)), Some(schedule(json!({})))).await.expect(400);
+        put(test, &path, schedule(json!({}))).await.expect(400);
     }
 
     async fn missed_slots_follow_their_policy(test: &Test) {

@@ -3,6 +3,7 @@
 mod builtin;
 pub mod codec;
 pub mod composio;
+pub(crate) mod plain;
 pub mod proof;
 pub mod receive;
 pub mod timestamp;

@@ -4,21 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hmac::Hmac;
 use http::HeaderMap;
-use kernel::{DeliveryId, hex};
+use kernel::DeliveryId;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 
 use super::composio::{Kind, read_envelope};
-use super::proof::{among, header, mac};
+use super::plain;
 use crate::inbox::{Arrival, Taken};
-use crate::model::{EventRow, Parent, Subscription, WEBHOOK, WEBHOOK_EVENT};
+use crate::model::{EventRow, Parent, Subscription, WEBHOOK};
 use crate::port::{Answer, Incoming, Judged, Refusal, Verified};
 use crate::store::{self as rows, NewDelivery};
 use crate::subscriptions::fires;
-use crate::target::read_event;
 use crate::{TriggerError, Triggers};
 
 /// Refused requests of one address in a minute before the rest are not even looked at.
@@ -26,9 +22,10 @@ const MAX_REFUSED: u32 = 120;
 const MAX_ADDRESSES: usize = 10_000;
 /// Headers that may carry a credential of the sender; they are never stored.
 const PRIVATE: [&str; 5] = ["authorization", "cookie", "proxy-authorization", "x-webhook-token", "x-gitlab-token"];
+/// Why a subscription takes no events.
+const NO_SECRET: &str = "Events are refused: there is no secret to check them with. Save the subscription again with `data.secret`.";
 /// The provider whose messages come to one address for everybody.
 const COMPOSIO: &str = "composio";
-const SCHEMES: [&str; 3] = ["token", "hmac_sha256", "standard_webhooks"];
 
 /// A request as it came in.
 #[derive(Debug)]
@@ -48,6 +45,8 @@ pub enum Received {
     Answer(Answer),
     /// Not what it claims to be.
     Refused,
+    /// Nothing can be proven here: the subscription has no secret.
+    NoSecret,
     /// An event, but events are sent with POST.
     NotPosted,
     /// There is no such address.
@@ -94,7 +93,7 @@ impl Triggers {
         let incoming = Incoming { method: request.method, url: &url, query: request.query, headers: request.headers, body: request.body };
         let now = self.clock.now().seconds();
         let judged = match self.sources.get(provider) {
-            _ if integration == WEBHOOK => plain(&row, &incoming, secret.as_deref(), now),
+            _ if integration == WEBHOOK => plain::judge(&row, &incoming, secret.as_deref(), now),
             Some(source) => source.judge(integration, &incoming, secret.as_deref(), now),
             None => return Ok(Received::Unknown),
         };
@@ -102,7 +101,7 @@ impl Triggers {
             Ok(Judged::Handshake { answer, secret }) => {
                 if let Some(secret) = secret {
                     let sealed = self.seal_secret(&row, &secret);
-                    let sql = "update trigger_subscriptions set secret = $3 where project_id = $1 and id = $2";
+                    let sql = "update trigger_subscriptions set secret = $3, reason = null where project_id = $1 and id = $2";
                     self.db.execute(sql, store::args![row.project, row.id, sealed]).await?;
                 }
                 Ok(Received::Answer(answer))
@@ -121,6 +120,13 @@ impl Triggers {
                 self.take(&row, event, verified.as_ref()).await
             }
             Err(Refusal::NotJson) => Ok(Received::NotJson),
+            Err(Refusal::NoSecret) => {
+                tracing::warn!(subscription = %row.id, "an event was refused: the subscription has no secret to check it with");
+                let sql = "update trigger_subscriptions set reason = $3 where project_id = $1 and id = $2 and deleted_at is null";
+                self.db.execute(sql, store::args![row.project, row.id, NO_SECRET]).await?;
+                self.0.throttle.refuse(token);
+                Ok(Received::NoSecret)
+            }
             Err(refusal) => {
                 tracing::info!(subscription = %row.id, %refusal, "a request was refused");
                 self.0.throttle.refuse(token);
@@ -140,6 +146,17 @@ impl Triggers {
                 return Ok(Received::Refused);
             }
         };
+        if rows::is_seen_by_hub(&self.db, COMPOSIO, &verified.signature).await? {
+            return Ok(Received::Refused);
+        }
+        let outcome = self.take_composio(request, &verified).await?;
+        // Only now: a request that could not be stored may come again as it is.
+        let is_first = rows::seen_by_hub(&self.db, COMPOSIO, &verified.signature, self.clock.now()).await?;
+        Ok(if is_first { outcome } else { Received::Refused })
+    }
+
+    /// A message that Composio did send.
+    async fn take_composio(&self, request: &Request<'_>, verified: &Verified) -> Result<Received, TriggerError> {
         if request.body.is_empty() {
             return Ok(Received::Accepted(Some("No trigger_id/id to route")));
         }
@@ -171,7 +188,7 @@ impl Triggers {
             if let Some(slug) = &envelope.trigger_slug {
                 event.event_type.clone_from(slug);
             }
-            if let Received::Refused = self.take(&row, event, Some(&verified)).await? {
+            if let Received::Refused = self.take(&row, event, Some(verified)).await? {
                 outcome = Received::Refused;
             }
         }
@@ -240,69 +257,4 @@ fn shown(headers: &HeaderMap, secret: Option<&str>) -> Value {
         }
     }
     Value::Object(kept)
-}
-
-/// A plain inbound webhook: any sender, proven by a secret where its owner gave one.
-fn plain(row: &Subscription, incoming: &Incoming<'_>, secret: Option<&str>, now: i64) -> Result<Judged, Refusal> {
-    let config = read_event(&row.data).map(|(_, config)| config).unwrap_or_default();
-    let verified = match secret {
-        None => None,
-        Some(secret) => Some(match scheme(&config, secret) {
-            "standard_webhooks" => super::standard_webhooks(secret.as_bytes(), incoming, now)?,
-            "hmac_sha256" => hmac_sha256(secret, incoming)?,
-            _ => bearer(secret, incoming)?,
-        }),
-    };
-    let sent = ["webhook-id", "x-webhook-id", "idempotency-key", "x-request-id"];
-    let sent = sent.iter().find_map(|name| header(incoming.headers, name).ok());
-    let id = verified.as_ref().and_then(|verified| verified.id.clone()).or_else(|| sent.map(str::to_owned));
-    let id = id.filter(|id| id.len() <= 200 && !id.contains(char::is_control));
-    let id = id.unwrap_or_else(|| hex::encode(&Sha256::digest(incoming.body)));
-    let payload = serde_json::from_slice(incoming.body).unwrap_or_else(|_| json!(String::from_utf8_lossy(incoming.body)));
-    let payload = match payload {
-        Value::Object(_) => payload,
-        other => json!({"body": other}),
-    };
-    Ok(Judged::Event { verified, keys: vec![WEBHOOK_EVENT.to_owned()], id, payload })
-}
-
-fn scheme<'a>(config: &'a Map<String, Value>, secret: &str) -> &'a str {
-    match config.get("scheme").and_then(Value::as_str) {
-        Some(scheme) => scheme,
-        None if secret.starts_with("whsec_") => "standard_webhooks",
-        None => "token",
-    }
-}
-
-/// Checks what a plain webhook says about its sender.
-pub(crate) fn check_scheme(config: &Map<String, Value>) -> Result<(), TriggerError> {
-    if let Some(unknown) = config.keys().find(|key| *key != "scheme") {
-        return Err(TriggerError::Invalid(format!("`data.trigger_config.{unknown}` is not known; there are `scheme` and `secret`")));
-    }
-    match config.get("scheme") {
-        None => Ok(()),
-        Some(Value::String(scheme)) if SCHEMES.contains(&scheme.as_str()) => Ok(()),
-        Some(_) => Err(TriggerError::Invalid(format!("`data.trigger_config.scheme` must be one of: {}", SCHEMES.join(", ")))),
-    }
-}
-
-/// `sha256=<hex>` over the body, as many senders write it.
-fn hmac_sha256(secret: &str, incoming: &Incoming<'_>) -> Result<Verified, Refusal> {
-    let names = ["x-hub-signature-256", "x-signature-256", "x-webhook-signature"];
-    let given = names.iter().find_map(|name| header(incoming.headers, name).ok()).ok_or_else(|| Refusal::Missing(names[0].to_owned()))?;
-    let given = hex::decode(given.strip_prefix("sha256=").unwrap_or(given)).ok_or_else(|| Refusal::Malformed(names[0].to_owned()))?;
-    let expected = mac::<Hmac<Sha256>>(secret.as_bytes(), &[incoming.body]);
-    let matched = [given];
-    let matched = among(&expected, &matched).ok_or(Refusal::Mismatch)?;
-    Ok(Verified { timestamp: None, signature: hex::encode(matched), id: None })
-}
-
-/// The secret itself, as `X-Webhook-Token` or `Authorization: Bearer`.
-fn bearer(secret: &str, incoming: &Incoming<'_>) -> Result<Verified, Refusal> {
-    let given = header(incoming.headers, "x-webhook-token").or_else(|_| header(incoming.headers, "authorization"))?;
-    let given = given.strip_prefix("Bearer ").unwrap_or(given);
-    if !bool::from(given.as_bytes().ct_eq(secret.as_bytes())) {
-        return Err(Refusal::Mismatch);
-    }
-    Ok(Verified { timestamp: None, signature: hex::encode(&mac::<Hmac<Sha256>>(secret.as_bytes(), &[incoming.body])), id: None })
 }

@@ -7,11 +7,14 @@ mod path;
 
 use std::sync::LazyLock;
 
+use kernel::suggest;
 use kernel::template::{Engine, Template};
 use serde_json::{Map, Value, json};
 
-use self::path::Path;
+pub(crate) use self::path::Path;
 
+/// What the whole context has.
+const CONTEXT: [&str; 3] = ["event", "subscription", "scope"];
 const MAX_DEPTH: usize = 10;
 const MAX_SELECTORS: usize = 256;
 /// About how many bytes of JSON a mapping may make; a few selectors can repeat one large event many times.
@@ -62,6 +65,8 @@ pub enum MappingError {
     Expression { place: String, reason: String },
     #[error("inputs_fields{place}: the inputs become too large")]
     Output { place: String },
+    #[error("inputs_fields{place}: `{selector}` selects nothing: there is no `{name}`, there are {}.{hint}", .known.join(", "))]
+    Unknown { place: String, selector: String, name: String, known: Vec<String>, hint: String },
 }
 
 #[derive(Debug)]
@@ -83,6 +88,23 @@ impl Mapping {
         let mut reader = Reader::default();
         let root = reader.node(fields, "", 0)?;
         Ok(Self { root, expressions: Expressions::compile(reader.expressions)? })
+    }
+
+    /// Sees that selectors lead somewhere in every context. `known` has the fields of all of them; what is `null` there may hold anything.
+    pub fn check(&self, known: &Value) -> Result<(), MappingError> {
+        check(&self.root, "", known)?;
+        self.expressions.check(known)
+    }
+
+    /// The names of the inputs that it gives; none where that depends on the event.
+    pub fn names(&self) -> Option<Vec<&str>> {
+        match &self.root {
+            Node::Object(fields) => Some(fields.iter().map(|(name, _)| name.as_str()).collect()),
+            Node::Pointer(whole) if whole.is_empty() => Some(CONTEXT.to_vec()),
+            Node::Path(path) if path.source() == "$" => Some(CONTEXT.to_vec()),
+            Node::Literal(_) => Some(vec!["value"]),
+            _ => None,
+        }
     }
 
     /// Fills the mapping in from `context`.
@@ -157,6 +179,47 @@ fn pointer(text: &str, place: &str) -> Result<Node, MappingError> {
     }
 }
 
+fn check(node: &Node, place: &str, known: &Value) -> Result<(), MappingError> {
+    match node {
+        // Templates are checked all together.
+        Node::Literal(_) | Node::Expression { .. } => Ok(()),
+        Node::Path(path) => along(&path.names(), known, place, path.source()),
+        Node::Pointer(pointer) => {
+            let names: Vec<String> = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+            along(&names, known, place, pointer)
+        }
+        Node::Array(nodes) => nodes.iter().enumerate().try_for_each(|(index, node)| check(node, &inside(place, &index.to_string()), known)),
+        Node::Object(nodes) => nodes.iter().try_for_each(|(key, node)| check(node, &inside(place, key), known)),
+    }
+}
+
+/// Follows names as far as it is known what there is.
+fn along(names: &[String], known: &Value, place: &str, selector: &str) -> Result<(), MappingError> {
+    match missing(names, known) {
+        None => Ok(()),
+        Some((name, there)) => Err(MappingError::Unknown {
+            place: place.to_owned(),
+            selector: selector.to_owned(),
+            name: name.to_owned(),
+            known: there.keys().map(|name| format!("`{name}`")).collect(),
+            hint: suggest::did_you_mean(name, there.keys().map(String::as_str)),
+        }),
+    }
+}
+
+/// The first of the names that is not there, with those that are.
+fn missing<'a>(names: &'a [String], known: &'a Value) -> Option<(&'a str, &'a Map<String, Value>)> {
+    let mut at = known;
+    for name in names {
+        let there = at.as_object()?;
+        match there.get(name) {
+            Some(next) => at = next,
+            None => return Some((name, there)),
+        }
+    }
+    None
+}
+
 /// All templates of a mapping as one document, so that the context is handed to the engine only once.
 #[derive(Debug, Default)]
 struct Expressions {
@@ -175,6 +238,13 @@ impl Expressions {
         Ok(Self { template: Some(template), places })
     }
 
+    fn check(&self, known: &Value) -> Result<(), MappingError> {
+        for reference in self.template.iter().flat_map(Template::references) {
+            along(&reference.path, known, &written_at(&self.places, &reference.place), &format!("{{{{ {} }}}}", reference.path.join(".")))?;
+        }
+        Ok(())
+    }
+
     /// The values of those templates that gave one, by their index.
     fn render(&self, context: &Value) -> Result<Map<String, Value>, MappingError> {
         let Some(template) = &self.template else { return Ok(Map::new()) };
@@ -186,8 +256,13 @@ impl Expressions {
 }
 
 fn fault(places: &[String], place: &str, reason: String) -> MappingError {
+    MappingError::Expression { place: written_at(places, place), reason }
+}
+
+/// Where a template stands in the mapping, by its place among the templates.
+fn written_at(places: &[String], place: &str) -> String {
     let index = place.trim_start_matches('/').parse::<usize>().ok();
-    MappingError::Expression { place: index.and_then(|index| places.get(index)).cloned().unwrap_or_default(), reason }
+    index.and_then(|index| places.get(index)).cloned().unwrap_or_default()
 }
 
 struct Writer<'a> {

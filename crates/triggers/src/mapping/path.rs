@@ -17,13 +17,13 @@ const LIMITS: &[(&str, usize, &str)] = &[
 
 /// A JSONPath that has been read.
 #[derive(Debug)]
-pub(super) struct Path {
+pub(crate) struct Path {
     query: JsonPath,
     source: String,
 }
 
 impl Path {
-    pub(super) fn parse(source: &str) -> Result<Self, String> {
+    pub(crate) fn parse(source: &str) -> Result<Self, String> {
         if source.len() > MAX_LENGTH {
             return Err(format!("longer than {MAX_LENGTH} characters"));
         }
@@ -35,11 +35,32 @@ impl Path {
         Ok(Self { query, source: source.to_owned() })
     }
 
-    pub(super) fn source(&self) -> &str {
+    pub(crate) fn source(&self) -> &str {
         &self.source
     }
 
-    pub(super) fn select<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
+    /// The names that it begins with, as far as it goes by names alone.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let (mut names, mut rest) = (Vec::new(), self.source.trim_start_matches('$').trim_start());
+        loop {
+            let (name, after) = if let Some(quoted) = rest.strip_prefix("['").or_else(|| rest.strip_prefix("[\"")) {
+                let Some(end) = quoted.find(['\'', '"', '\\']) else { return names };
+                let Some(after) = quoted[end + 1..].strip_prefix(']') else { return names };
+                (&quoted[..end], after)
+            } else if let Some(name) = rest.strip_prefix('.') {
+                name.split_at(name.find(|sign: char| !sign.is_alphanumeric() && sign != '_').unwrap_or(name.len()))
+            } else {
+                return names;
+            };
+            if name.is_empty() {
+                return names;
+            }
+            names.push(name.to_owned());
+            rest = after;
+        }
+    }
+
+    pub(crate) fn select<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         self.query.query(value).all()
     }
 }
@@ -71,6 +92,22 @@ mod tests {
     fn quoted_names_do_not_count() {
         assert_eq!(unquoted(r#"$['a..,?$\'('].b["\\"][1]"#), "$['].b[\"][1]");
         assert!(Path::parse("$['..,,,,,???(((((((']['$ref']").is_ok());
+    }
+
+    #[test]
+    fn a_path_begins_with_names() {
+        for (path, names) in [
+            ("$", &[][..]),
+            ("$.event.attributes", &["event", "attributes"]),
+            ("$['event'][\"a b\"].c", &["event", "a b", "c"]),
+            ("$.event..x", &["event"]),
+            ("$.event[0].x", &["event"]),
+            ("$.event[?@.a].b", &["event"]),
+            ("$.event['a','b']", &["event"]),
+            ("$.*", &[]),
+        ] {
+            assert_eq!(Path::parse(path).unwrap().names(), names, "{path}");
+        }
     }
 
     #[test]
