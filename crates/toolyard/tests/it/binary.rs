@@ -572,7 +572,8 @@ async fn triggers_are_made_and_watched_from_the_shell() {
     assert_eq!(yard(&["replay", "--status", "424"]).await.1, "nothing that failed for good fits\n");
     assert!(yard(&["run", "mornings"]).await.1.starts_with("running mornings, delivery "));
     let (_, out, _) = yard(&["deliveries", "--subscription", "inbox"]).await;
-    assert_eq!((out.lines().count(), out.split('\t').nth(4)), (1, Some(id)), "{out}");
+    let cells: Vec<&str> = out.split('\t').collect();
+    assert_eq!((out.lines().count(), &cells[4..8]), (1, &[id, "WEBHOOK_RECEIVED", "inbox", "say"][..]), "{out}");
     let (_, out, _) = yard(&["show", id]).await;
     assert!(out.contains("\n1\t") && out.contains("\"title\": \"Broken\""), "{out}");
     let (_, out, _) = yard(&["show", done["event_row_id"].as_str().unwrap(), "--json"]).await;
@@ -588,7 +589,45 @@ async fn triggers_are_made_and_watched_from_the_shell() {
     ];
     assert_eq!(rows, expected);
     assert!(yard(&["resume", "mornings"]).await.1.starts_with("resumed mornings, next at "));
-    assert_eq!(yard(&["delete", "mornings"]).await.1, "deleted mornings\n");
+
+    // Changes keep what they do not name.
+    let (code, out, err) = yard(&["update", "mornings", "--cron", "30 7 * * *", "--version", "1", "--json"]).await;
+    assert_eq!(code, 0, "{err}");
+    let saved = serde_json::from_str::<Value>(&out).unwrap()["schedule"]["data"].take();
+    let references = json!({"workflow": {"slug": "say"}, "workflow_revision": {"version": "1"}});
+    assert_eq!(
+        (&saved["schedule"], &saved["timezone"], &saved["references"]),
+        (&json!("30 7 * * *"), &json!("Europe/Berlin"), &references)
+    );
+    let (_, out, _) = yard(&["update", "mornings", "--name", "early", "--timezone", "", "--paused", "true", "--json"]).await;
+    let saved = serde_json::from_str::<Value>(&out).unwrap()["schedule"].take();
+    assert_eq!((&saved["name"], &saved["data"]["timezone"], &saved["flags"]["is_active"]), (&json!("early"), &Value::Null, &json!(false)));
+    assert!(yard(&["update", "early", "--paused", "false", "--name", "mornings"]).await.1.starts_with("updated mornings, next at "));
+    let inputs = r#"{"all": "$.event.attributes"}"#;
+    let secret = ["--set", "scheme=token", "--secret", "s3cret"];
+    let (code, out, err) = yard(&[&["update", "inbox", "--inputs", inputs, "--ordered", "true", "--json"], &secret[..]].concat()).await;
+    assert_eq!(code, 0, "{err}");
+    let saved = serde_json::from_str::<Value>(&out).unwrap()["subscription"]["data"].take();
+    let expected = json!({"all": "$.event.attributes"});
+    assert_eq!(
+        (&saved["inputs_fields"], &saved["ordered"], &saved["trigger_config"]),
+        (&expected, &json!(true), &json!({"scheme": "token"}))
+    );
+    assert_eq!(server.send(Method::POST, path, Some(json!({}))).await.0, 401, "the address is the same, and asks for the secret");
+    for (args, words) in [
+        (&["update", "inbox"][..], "nothing to change"),
+        (&["update", "inbox", "--cron", "* * * * *"], "`inbox` is a subscription, which has no --cron"),
+        (&["update", "mornings", "--set", "a=1"], "`mornings` is a schedule, which has no --set"),
+        (&["update", "mornings", "--workflow", "gone"], "The target cannot be used"),
+        (&["cancel", id], "The delivery is done; it has ended already"),
+        (&["delete", "mornings"], "to delete the schedule mornings would stop what is in use: 30 7 * * * runs say/1, next at "),
+    ] {
+        let (code, _, err) = yard(args).await;
+        assert!(code != 0 && err.contains(words), "{args:?}: {err}");
+    }
+    let (code, _, err) = run(command(&["workflow", "archive", "say"])).await;
+    assert!(code != 0 && err.contains("subscription inbox (WEBHOOK_RECEIVED)") && err.contains("schedule mornings"), "{err}");
+    assert_eq!(yard(&["delete", "mornings", "--yes"]).await.1, "deleted mornings\n");
     let (_, out, _) = yard(&["--json"]).await;
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["count"], 2);
 

@@ -1,4 +1,4 @@
-//! `toolyard trigger deliveries`, `retry` and `replay`.
+//! `toolyard trigger deliveries`, `cancel`, `retry` and `replay`.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::super::client::{Client, Remote, unless_away, until_interrupted};
 use super::super::integrations::{encode, list, text};
 use super::super::names;
 use super::super::print::{self, Column, Table};
-use super::{Kind, called, named, rows as trigger_rows, target};
+use super::{Kind, named};
 use crate::config::Config;
 
 const LOOK: Duration = Duration::from_secs(1);
@@ -31,6 +31,7 @@ const DELIVERIES: Table = Table::new(&[
     Column::text("EVENT"),
     Column::text("TRIGGER").wide(12),
     Column::text("WORKFLOW").wide(12),
+    Column::time("NEXT TRY"),
     Column::text("MESSAGE"),
 ])
 .when_empty("no deliveries; `toolyard trigger` lists what could make some, `toolyard trigger create` and `schedule` make it");
@@ -39,7 +40,7 @@ const DELIVERIES: Table = Table::new(&[
 pub(super) struct DeliveriesArgs {
     #[command(flatten)]
     filter: Filter,
-    /// Only those in this state: ready, leased, waiting, done or dead
+    /// Only those in this state: ready, leased, waiting, done, dead or cancelled
     #[arg(long)]
     state: Option<String>,
     /// Print what is new or changed as it comes, until Ctrl-C
@@ -73,7 +74,7 @@ struct Filter {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct RetryArgs {
+pub(super) struct OneArgs {
     /// Id of the delivery, or the end of it as the list shows it
     id: String,
     /// Print the answer as JSON
@@ -122,8 +123,8 @@ impl DeliveriesArgs {
         is(&self.filter.status, &row["status"]["code"]) && is(&self.state, &row["state"])
     }
 
-    fn line(&self, row: &Value, called: &Called) -> String {
-        if self.json { format!("{row}\n") } else { DELIVERIES.row(&cells(row, called)) }
+    fn line(&self, row: &Value) -> String {
+        if self.json { format!("{row}\n") } else { DELIVERIES.row(&cells(row)) }
     }
 }
 
@@ -143,8 +144,7 @@ pub(super) async fn list_or_follow(config: &Config, args: &DeliveriesArgs) -> an
     if args.json {
         print::json(&reply);
     } else {
-        let called = names_of_triggers(&client).await?;
-        DELIVERIES.show(&rows.iter().map(|row| cells(row, &called)).collect::<Vec<_>>());
+        DELIVERIES.show(&rows.iter().map(cells).collect::<Vec<_>>());
     }
     Ok(())
 }
@@ -163,31 +163,13 @@ impl Query<'_> {
     }
 }
 
-/// The names of triggers by their ids.
-type Called = HashMap<String, String>;
-
-async fn names_of_triggers(client: &Client) -> anyhow::Result<Called> {
-    let mut names = Called::new();
-    for kind in Kind::ALL {
-        names.extend(trigger_rows(client, kind, None).await?.iter().map(|row| (text(row, "id"), called(row))));
-    }
-    Ok(names)
+/// The name of a delivery's trigger, or its id where it has none.
+fn trigger_of(row: &Value) -> String {
+    let named = ["trigger_name", "subscription_id", "schedule_id"].iter().find_map(|field| row[*field].as_str());
+    named.unwrap_or_default().to_owned()
 }
 
-/// The trigger of a delivery; one that is gone has only its id.
-fn trigger_of(row: &Value, called: &Called) -> String {
-    let id = row["subscription_id"].as_str().or(row["schedule_id"].as_str()).unwrap_or_default();
-    called.get(id).map_or(id, String::as_str).to_owned()
-}
-
-/// The workflow that a delivery runs, by its slug where it is known.
-fn workflow_of(row: &Value) -> String {
-    let references = &row["data"]["references"];
-    let slug = ["workflow", "application", "evaluator"].iter().find_map(|family| references[*family]["slug"].as_str());
-    slug.map_or_else(|| target(row), str::to_owned)
-}
-
-fn cells(row: &Value, called: &Called) -> Vec<String> {
+fn cells(row: &Value) -> Vec<String> {
     let status = &row["status"];
     vec![
         text(row, "updated_at"),
@@ -196,8 +178,9 @@ fn cells(row: &Value, called: &Called) -> Vec<String> {
         row["attempts_count"].to_string(),
         text(row, "id"),
         text(&row["data"], "event_key"),
-        trigger_of(row, called),
-        workflow_of(row),
+        trigger_of(row),
+        text(row, "workflow"),
+        text(row, "next_attempt_at"),
         text(status, "message"),
     ]
 }
@@ -210,7 +193,7 @@ fn seen(row: &Value) -> Seen {
 }
 
 fn has_ended(seen: &Seen) -> bool {
-    matches!(seen.0.as_str(), "done" | "dead")
+    matches!(seen.0.as_str(), "done" | "dead" | "cancelled")
 }
 
 async fn follow(query: &Query<'_>, args: &DeliveriesArgs, begin: &[Value]) -> anyhow::Result<()> {
@@ -221,16 +204,11 @@ async fn follow(query: &Query<'_>, args: &DeliveriesArgs, begin: &[Value]) -> an
     let (fresh, old) = begin.split_at(begin.len().min(args.limit as usize));
     known.extend(old.iter().map(|row| (text(row, "id"), seen(row))));
     let mut fresh: Vec<Value> = fresh.iter().rev().cloned().collect();
-    let mut called = Called::new();
     loop {
-        // A trigger without a name yet was made meanwhile, or never had one.
-        if !args.json && fresh.iter().any(|row| names::is_whole(&trigger_of(row, &called))) {
-            called = names_of_triggers(query.client).await?;
-        }
         for row in fresh {
             let now = seen(&row);
             let changed = known.insert(text(&row, "id"), now.clone()).is_none_or(|before| before != now);
-            if changed && args.fits(&row) && !print::reaches(&args.line(&row, &called)) {
+            if changed && args.fits(&row) && !print::reaches(&args.line(&row)) {
                 return Ok(());
             }
         }
@@ -288,7 +266,15 @@ pub(super) async fn delivery_id(client: &Client, written: &str) -> anyhow::Resul
     names::DELIVERY.id(list(&newest, "deliveries"), written)
 }
 
-pub(super) async fn retry(config: &Config, args: &RetryArgs) -> anyhow::Result<()> {
+pub(super) async fn cancel(config: &Config, args: &OneArgs) -> anyhow::Result<()> {
+    let client = Client::new(config, &args.remote)?;
+    let id = delivery_id(&client, &args.id).await?;
+    let reply = client.post(&format!("/triggers/deliveries/{}/cancel", encode(&id)), &json!({})).await?;
+    print::done(&reply, args.json, &format!("cancelled {id}"));
+    Ok(())
+}
+
+pub(super) async fn retry(config: &Config, args: &OneArgs) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
     let id = delivery_id(&client, &args.id).await?;
     let reply = client.post(&format!("/triggers/deliveries/{}/retry", encode(&id)), &json!({})).await?;

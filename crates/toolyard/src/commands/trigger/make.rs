@@ -135,7 +135,7 @@ pub(super) struct TestArgs {
     remote: Remote,
 }
 
-fn misfire(text: &str) -> Result<Value, String> {
+pub(super) fn misfire(text: &str) -> Result<Value, String> {
     match text.split_once(':') {
         Some((policy, limit)) => {
             let limit: u64 = limit.parse().map_err(|_| format!("`{limit}` is not a number; write it as catch_up:10"))?;
@@ -146,12 +146,12 @@ fn misfire(text: &str) -> Result<Value, String> {
 }
 
 /// A flag's value as JSON.
-fn read(flag: &str, text: Option<&str>) -> anyhow::Result<Option<Value>> {
+pub(super) fn read(flag: &str, text: Option<&str>) -> anyhow::Result<Option<Value>> {
     text.map(|text| serde_json::from_str(text).with_context(|| format!("--{flag} is not JSON"))).transpose()
 }
 
 /// What a mapping is: an object, or one selector as it stands.
-fn mapping(text: Option<&str>) -> anyhow::Result<Option<Value>> {
+pub(super) fn mapping(text: Option<&str>) -> anyhow::Result<Option<Value>> {
     match text {
         Some(selector) if selector.starts_with(['$', '/']) => Ok(Some(json!(selector))),
         other => read("inputs", other),
@@ -202,7 +202,7 @@ impl Watch {
 }
 
 /// A connection; a slug that several integrations have means the one with this event.
-async fn connection(client: &Client, name: &str, event: &str) -> anyhow::Result<Value> {
+pub(super) async fn connection(client: &Client, name: &str, event: &str) -> anyhow::Result<Value> {
     let reply = client.post("/triggers/connections/query", &json!({})).await?;
     let all = list(&reply, "connections");
     let called: Vec<&Value> = all.iter().filter(|row| row["slug"] == name).collect();
@@ -223,7 +223,7 @@ async fn event_of(client: &Client, connection: &Value, event: &str) -> anyhow::R
 }
 
 /// The schema of what an event is told to watch.
-async fn event_schema(client: &Client, connection: &Value, event: &str) -> anyhow::Result<Option<Value>> {
+pub(super) async fn event_schema(client: &Client, connection: &Value, event: &str) -> anyhow::Result<Option<Value>> {
     let found = event_of(client, connection, event).await?;
     Ok(found.map(|reply| reply["event"]["trigger_config"].clone()))
 }

@@ -3,12 +3,14 @@
 mod deliveries;
 mod make;
 mod show;
+mod update;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::{Client, Remote};
+use super::consent::Consent;
 use super::integrations::{encode, list, text};
 use super::names;
 use super::print::{self, Column, Table};
@@ -91,6 +93,8 @@ enum TriggerCommand {
     Create(make::CreateArgs),
     /// Run a workflow at times
     Schedule(make::ScheduleArgs),
+    /// Change a subscription or schedule; what is not said stays as it is
+    Update(Box<update::UpdateArgs>),
     /// Wait for one event without running anything
     Test(make::TestArgs),
     /// Run a schedule now, besides its times
@@ -100,11 +104,18 @@ enum TriggerCommand {
     /// Start again what was paused
     Resume(Named),
     /// Delete a subscription or schedule; its deliveries stay
-    Delete(Named),
+    Delete {
+        #[command(flatten)]
+        named: Named,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// List deliveries, newest first, or watch them come
     Deliveries(deliveries::DeliveriesArgs),
+    /// Call off a delivery that has not ended; it is not tried again
+    Cancel(deliveries::OneArgs),
     /// Run one delivery again
-    Retry(deliveries::RetryArgs),
+    Retry(deliveries::OneArgs),
     /// Run again everything that failed for good
     Replay(deliveries::ReplayArgs),
 }
@@ -116,12 +127,14 @@ pub(super) async fn run(config: Config, args: TriggerArgs) -> anyhow::Result<()>
         TriggerCommand::Show(args) => show::show(&config, &args).await,
         TriggerCommand::Create(args) => make::create(&config, args).await,
         TriggerCommand::Schedule(args) => make::schedule(&config, args).await,
+        TriggerCommand::Update(args) => update::update(&config, &args).await,
         TriggerCommand::Test(args) => make::test(&config, args).await,
         TriggerCommand::Run(args) => run_now(&config, &args).await,
         TriggerCommand::Pause(args) => switch(&config, &args, "stop", "paused").await,
         TriggerCommand::Resume(args) => switch(&config, &args, "start", "resumed").await,
-        TriggerCommand::Delete(args) => delete(&config, &args).await,
+        TriggerCommand::Delete { named, consent } => delete(&config, &named, consent).await,
         TriggerCommand::Deliveries(args) => deliveries::list_or_follow(&config, &args).await,
+        TriggerCommand::Cancel(args) => deliveries::cancel(&config, &args).await,
         TriggerCommand::Retry(args) => deliveries::retry(&config, &args).await,
         TriggerCommand::Replay(args) => deliveries::replay(&config, &args).await,
     }
@@ -275,12 +288,38 @@ async fn switch(config: &Config, args: &Named, verb: &str, done: &str) -> anyhow
     Ok(())
 }
 
-async fn delete(config: &Config, args: &Named) -> anyhow::Result<()> {
+async fn delete(config: &Config, args: &Named, consent: Consent) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
     let (kind, row) = named(&client, &args.who).await?;
+    if !consent.yes {
+        consent.ask(&format!("delete the {} {}", kind.one(), called(&row)), &stops(&client, kind, &row).await?)?;
+    }
     client.delete(&kind.path(&text(&row, "id"))).await?;
     print::done(&json!({"deleted": row["id"]}), args.json, &format!("deleted {}", called(&row)));
     Ok(())
+}
+
+/// What a trigger would not do any more.
+async fn stops(client: &Client, kind: Kind, row: &Value) -> anyhow::Result<Vec<String>> {
+    let mut stops = Vec::new();
+    if state(row) == "active" {
+        stops.push(runs(kind, row));
+    }
+    let mut open = 0;
+    for state in ["ready", "leased", "waiting"] {
+        let body = json!({"delivery": {format!("{}_id", kind.one()): row["id"], "state": state}, "windowing": {"limit": 1000}});
+        open += list(&client.post("/triggers/deliveries/query", &body).await?, "deliveries").len();
+    }
+    if open > 0 {
+        stops.push(format!("{open} of its deliveries have not ended; they end with 409"));
+    }
+    Ok(stops)
+}
+
+/// What a trigger does.
+fn runs(kind: Kind, row: &Value) -> String {
+    let next = row["next_fire_at"].as_str().map(|next| format!(", next at {}", print::time(next))).unwrap_or_default();
+    format!("{} runs {}{next}", what(kind, row), target(row))
 }
 
 async fn run_now(config: &Config, args: &Named) -> anyhow::Result<()> {

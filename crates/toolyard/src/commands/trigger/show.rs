@@ -162,10 +162,13 @@ fn show_delivery(reply: &Value, json: bool) {
     let status = &delivery["status"];
     print::out(&format!("delivery {}\n\n", text(delivery, "id")));
     let pairs = [
+        ("trigger", text(delivery, "trigger_name")),
+        ("workflow", text(delivery, "workflow")),
         ("state", text(delivery, "state")),
+        ("cancelled by", text(delivery, "cancelled_by_id")),
         ("code", text(status, "code")),
         ("message", text(status, "message")),
-        ("next try", print::time(&text(&delivery["data"], "next_attempt_at"))),
+        ("next try", print::time(&text(delivery, "next_attempt_at"))),
         ("event", text(delivery, "event_id")),
         ("stored as", text(delivery, "event_row_id")),
         ("subscription", text(delivery, "subscription_id")),
