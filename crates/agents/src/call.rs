@@ -63,6 +63,6 @@ impl Agents {
             limit: request.limit,
             origin: request.origin,
         };
-        Ok(Box::pin(self.tools.op(scope, request, routes)).await?)
+        Ok(self.tools.op(scope, request, routes).await?)
     }
 }
