@@ -4,8 +4,7 @@ use ::agents::AgentRef;
 use accounts::Holder;
 use axum::Json;
 use axum::extract::State;
-use kernel::time::NotATime;
-use kernel::{ConnectionId, Id, Timestamp};
+use kernel::{ConnectionId, Id};
 use serde::{Deserialize, Serialize};
 use tools::{CallFilter, CallRecord};
 use utoipa::{IntoParams, ToSchema};
@@ -14,7 +13,8 @@ use uuid::Uuid;
 use crate::App;
 use crate::agents::agent_ref;
 use crate::edge::auth::ViewTools;
-use crate::edge::{ApiError, ApiResult, QueryOf, Scoped};
+use crate::edge::extract::moment;
+use crate::edge::{ApiResult, QueryOf, Scoped};
 
 /// A call for the record; no arguments, no results.
 #[derive(Debug, Serialize, ToSchema)]
@@ -122,7 +122,7 @@ pub(crate) async fn list(
             Some(AgentRef::Id(id)) => Some(id),
             None => None,
         },
-        since: list.since.as_deref().map(|text| Timestamp::read(text, app.tools.clock.now())).transpose().map_err(not_a_time)?,
+        since: moment(&app, "since", list.since.as_deref())?,
         limit: list.limit,
         cursor: list.cursor,
     };
@@ -133,8 +133,4 @@ pub(crate) async fn list(
         RecordBody::new(record, holder)
     };
     Ok(Json(RecordsAnswer { count: page.calls.len(), cursor: page.cursor, calls: page.calls.into_iter().map(body).collect() }))
-}
-
-fn not_a_time(error: NotATime) -> ApiError {
-    ApiError::unprocessable(format!("`since`: {error}."))
 }

@@ -62,6 +62,7 @@ on_both! {
             ("since=soon", "not a time"),
             ("tool=hacker-news", "did you mean `*.hacker-news.*`?"),
             ("outcome=fail", "Did you mean `failed`?"),
+            ("tol=x", "Did you mean `tool`?"),
         ] {
             let refused = test.get(&format!("/tools/calls?{query}")).await.expect(422).to_string();
             assert!(refused.contains(part), "{query}: {refused}");
