@@ -149,13 +149,18 @@ impl Apps {
         let app = AppName::of(integration);
         let mut rows = self.rows(&app).iter();
         let row = rows.find(|row| row.provider == provider && row.integration == integration && row.slug == connection);
-        match row {
-            None => Err(Reason::NoSuchConnection { app, connection: connection.to_owned() }),
-            Some(row) if !row.is_usable() => Err(waiting(app, row)),
-            Some(row) => match self.catalog.integration(self.project, provider, integration) {
-                Ok(integration) => Ok(Route { integration, connection: connection.to_owned(), failure: row.failure.clone() }),
-                Err(_) => Err(Reason::NotInCatalog(app)),
-            },
+        let listed = self.catalog.integration(self.project, provider, integration).ok();
+        let is_implicit = |listed: &Integration| Connection::implicit_named(self.project, listed, connection).is_some();
+        match (row, listed) {
+            (Some(row), _) if !row.is_usable() => Err(waiting(app, row)),
+            (None, listed) if !listed.as_deref().is_some_and(is_implicit) => {
+                Err(Reason::NoSuchConnection { app, connection: connection.to_owned() })
+            }
+            (row, Some(integration)) => {
+                let failure = row.and_then(|row| row.failure.clone());
+                Ok(Route { integration, connection: connection.to_owned(), failure })
+            }
+            (_, None) => Err(Reason::NotInCatalog(app)),
         }
     }
 

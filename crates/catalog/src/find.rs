@@ -63,6 +63,10 @@ pub struct Asked {
     pub event: f32,
     /// Whether it clearly names an integration.
     pub names_integration: bool,
+    /// Whether it says too little to choose by.
+    pub is_vague: bool,
+    /// Whether it only wants to be told something.
+    pub only_finds: bool,
 }
 
 /// An action or an event that fits, with the integration it belongs to.
@@ -76,6 +80,19 @@ pub struct Found {
     pub reasons: Reasons,
 }
 
+impl Found {
+    /// Whether a call of it changes nothing.
+    pub fn reads_only(&self) -> bool {
+        matches!(&self.item, Item::Action(action) if action.read_only)
+    }
+
+    /// Whether a call of it changes something, as far as its integration tells: one that marks nothing as reading says nothing.
+    pub fn changes_something(&self) -> bool {
+        let tells = || self.integration.actions.iter().any(|action| action.read_only);
+        self.item.kind() == Kind::Action && !self.reads_only() && tells()
+    }
+}
+
 /// Something that can be called or watched.
 #[derive(Clone, Debug)]
 pub enum Item {
@@ -84,6 +101,13 @@ pub enum Item {
 }
 
 impl Item {
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Action(_) => Kind::Action,
+            Self::Event(_) => Kind::Event,
+        }
+    }
+
     pub fn key(&self) -> &str {
         match self {
             Self::Action(action) => &action.key,
@@ -283,7 +307,13 @@ impl Catalog {
             let (integration, item) = shelf.item(hit.document)?.clone();
             Some(Found { integration, item, score: hit.score, confidence: hit.confidence, reasons: hit.reasons })
         });
-        Ok(Asked { found: found.collect(), event: answer.event, names_integration: answer.names_app })
+        Ok(Asked {
+            found: found.collect(),
+            event: answer.event,
+            names_integration: answer.names_app,
+            is_vague: answer.is_vague,
+            only_finds: answer.only_finds,
+        })
     }
 
     /// Use cases that a project learned, made searchable. Those of actions that are gone are left out.

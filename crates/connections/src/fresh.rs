@@ -100,6 +100,9 @@ impl Connections {
         integration: &Integration,
         used: &Usable,
     ) -> Result<Option<Usable>, ConnectionError> {
+        if connection.is_implicit() {
+            return Ok(None);
+        }
         let current = self.get(connection.project, connection.id).await?;
         current.require_usable()?;
         if current.generation != used.generation {

@@ -11,6 +11,7 @@ mod finish;
 mod fresh;
 mod grant;
 mod hosted;
+mod implicit;
 mod life;
 mod model;
 mod oauth;

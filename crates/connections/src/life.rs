@@ -33,6 +33,7 @@ impl Connections {
         store::by_id(&self.db, project, id).await?.ok_or(ConnectionError::NotFound)
     }
 
+    /// The connection of that name; one to an integration without accounts needs no row.
     pub async fn find(
         &self,
         project: ProjectId,
@@ -40,7 +41,8 @@ impl Connections {
         integration: &str,
         slug: &str,
     ) -> Result<Option<Connection>, ConnectionError> {
-        Ok(store::by_slug(&self.db, project, provider, integration, slug).await?)
+        let row = store::by_slug(&self.db, project, provider, integration, slug).await?;
+        Ok(row.or_else(|| Connection::implicit_named(project, &*self.catalog.integration(project, provider, integration).ok()?, slug)))
     }
 
     /// Active connections, newest first.

@@ -14,7 +14,8 @@ pub(crate) async fn connect(tools: &Tools, scope: Scope, arguments: Map<String, 
         return Ok(Outcome::failure("This key may not connect accounts. Ask an editor of the project to connect it."));
     }
     let providers = tools.catalog.providers();
-    let found = providers.iter().find_map(|provider| tools.catalog.integration(scope.project, provider.key, key).ok());
+    let mut named = providers.iter().filter(|provider| text("provider").is_none_or(|wanted| wanted == provider.key));
+    let found = named.find_map(|provider| tools.catalog.integration(scope.project, provider.key, key).ok());
     let Some(integration) = found else {
         return Ok(Outcome::failure(format!("There is no integration `{key}`. `find_tools` names some.")));
     };
@@ -33,7 +34,7 @@ async fn begin(tools: &Tools, scope: Scope, provider: &str, key: &str, slug: Opt
         Some(row) if row.is_usable() && !row.is_failing() => Ok(Refreshed { connection: row.clone(), redirect_url: None, note: None }),
         Some(row) => tools.connections.refresh(scope, row.id, false).await,
         None => {
-            let slug = slug.map_or_else(|| format!("{key}-main"), str::to_owned);
+            let slug = slug.map_or_else(|| Connection::usual_slug(key), str::to_owned);
             let new = NewConnection { slug, provider: provider.to_owned(), integration: key.to_owned(), ..NewConnection::default() };
             tools.connections.create(scope, new).await
         }

@@ -45,7 +45,10 @@ impl SearchMode {
             return Ok(Outcome::failure(format!("`use_cases` must be 1 to {MAX_USE_CASES} sentences that say what you want to do.")));
         };
         let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
-        let found = json!({"results": self.0.find(use_cases, limit).await?});
+        let found = match self.0.find(use_cases, limit).await {
+            Err(Fault::Params(why)) => return Ok(Outcome::failure(why)),
+            found => json!({"results": found?}),
+        };
         Ok(Outcome::text(found.to_string(), Some(found), false))
     }
 
@@ -148,6 +151,7 @@ fn definitions() -> Vec<Value> {
                 "type": "object",
                 "properties": {
                     "integration": {"type": "string", "description": "The integration's key, such as `github`"},
+                    "provider": {"type": "string", "description": "The provider, where several offer the integration"},
                     "slug": {"type": "string", "description": "A name for the connection, where there shall be several"},
                 },
                 "required": ["integration"],
@@ -185,15 +189,15 @@ impl ProjectTools {
         let primary = Some(&capability["tool"]).filter(|tool| tool.is_object());
         let (mut tools, mut missing) = (Vec::new(), Vec::new());
         for candidate in primary.into_iter().chain(alternatives) {
-            let (integration, action) = (candidate["integration"].as_str(), candidate["action"].as_str());
-            let fitting: Vec<&Entry> = entries.iter().filter(|entry| is(entry, integration, action)).collect();
+            let (provider, integration) = (candidate["provider"].as_str(), candidate["integration"].as_str());
+            let fitting: Vec<&Entry> = entries.iter().filter(|entry| is(entry, candidate)).collect();
             for entry in &fitting {
                 tools.extend(self.define(entry).await?.map(|defined| brief(entry, &defined)));
             }
             if let (true, Some(integration)) = (fitting.is_empty(), integration)
-                && !missing.iter().any(|known: &Value| known["integration"] == integration)
+                && !missing.iter().any(|known: &Value| known["integration"] == integration && known["provider"].as_str() == provider)
             {
-                missing.push(json!({"integration": integration, "for": candidate["description"]}));
+                missing.push(json!({"integration": integration, "provider": provider, "for": candidate["description"]}));
             }
         }
         let mut result = json!({"use_case": capability["use_case"], "tools": tools});
@@ -217,9 +221,13 @@ impl Searchable for ProjectTools {
     }
 }
 
-fn is(entry: &Entry, wanted: Option<&str>, key: Option<&str>) -> bool {
+fn is(entry: &Entry, candidate: &Value) -> bool {
     match entry {
-        Entry::Action { integration, action, .. } => wanted == Some(&integration.key) && key == Some(&action.key),
+        Entry::Action { integration, action, .. } => {
+            candidate["provider"] == integration.provider
+                && candidate["integration"] == integration.key.as_str()
+                && candidate["action"] == action.key.as_str()
+        }
         Entry::Workflow(_) => false,
     }
 }

@@ -57,6 +57,7 @@ impl ProjectTools {
     pub(crate) async fn entries(&self) -> Result<Vec<Entry>, Fault> {
         let (tools, scope) = (self.tools(), self.scope());
         let mut rows = tools.connections.query(scope.project, None, None).await.map_err(|error| Fault::internal(&error))?;
+        rows.extend(tools.connections.implicit(scope.project, &rows));
         rows.retain(connections::Connection::is_usable);
         rows.sort_by(|a, b| (&a.provider, &a.integration, &a.slug).cmp(&(&b.provider, &b.integration, &b.slug)));
         let mut entries = Vec::new();

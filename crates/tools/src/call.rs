@@ -20,6 +20,7 @@ use crate::idempotency::{Seen, upstream_key};
 use crate::ops;
 use crate::permission::{Permission, ToolFacts};
 use crate::policy::{Asked, Unsaid};
+use crate::reserved::AgentError;
 use crate::runs::{Run, workflow_name};
 use crate::{Audit, CallError, CallRecord, Invocation, Outcome, Progress, RunError, ToolResult, Tools};
 
@@ -155,8 +156,14 @@ impl Tools {
     async fn recorded(&self, scope: Scope, target: Result<CallRef, CallRefError>, request: CallRequest) -> Result<CallReply, CallError> {
         let recording = self.recording(scope, &request.name, request.origin.clone());
         let mut traces = Traces::default();
+        let is_own_tool = matches!(&target, Ok(CallRef::Reserved { op }) if ops::find(op).is_some());
         let reply = match read(scope, target, request) {
             Ok(call) => self.once(&call, recording.id, &mut traces).await,
+            // Whoever calls our own tools is a model, which reads a result and not a status.
+            Err(CallError::Arguments(why)) if is_own_tool => {
+                let result = AgentError::invalid_arguments(why).into();
+                Ok(CallReply { id: recording.id, at: self.clock.now(), result, is_gateway: false, waits_for: None })
+            }
             Err(error) => Err(error),
         };
         recording.finish(&reply, traces.connection).await;
@@ -214,7 +221,7 @@ impl Tools {
             CallRef::Environment { environment, slug } => self.run_workflow(call, References::deployed(environment, slug), traces).await,
             CallRef::Gateway { provider, integration, action, connection } => {
                 let target = self.target(call.scope, provider, integration, action, connection).await?;
-                traces.connection = Some(target.connection.id);
+                traces.connection = target.connection.row_id();
                 let target = Target { connection: self.connections.look_again(target.connection).await?, ..target };
                 target.connection.require_usable()?;
                 check(&target.action, &call.arguments)?;

@@ -6,14 +6,14 @@ mod guidance;
 mod learned;
 mod merge;
 mod offers;
+mod recurring;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::search::Kind;
-use catalog::{Asked, Examples, Found, Integration, Meaning, Wanted};
+use catalog::{Asked, CatalogError, Examples, Found, Integration, Meaning, Wanted};
 use connections::Connection;
-use kernel::Scope;
+use kernel::{Scope, suggest};
 use serde_json::{Map, Value};
 
 pub(crate) use advisor::Advisor;
@@ -26,6 +26,7 @@ pub use learned::{LearnedPage, LearnedUseCase};
 pub(crate) use offers::{ActionName, Offers};
 
 use self::advisor::Advice;
+use self::answer::Seen;
 use self::merge::{Choice, Listed, merge};
 use crate::{CallError, Tools};
 
@@ -36,9 +37,10 @@ const MAX_ALTERNATIVES: usize = 50;
 /// How many use cases one request may hold, and how many characters each.
 const MAX_USE_CASES: usize = 50;
 const MAX_USE_CASE: usize = 20_000;
-/// From this direction on, a use case waits for something; below, it does something.
-const WAITS: f32 = 0.0;
-const SURELY_ACTS: f32 = -1.0;
+/// Below this direction, a use case surely does something.
+const SURELY_ACTS: f32 = -0.9;
+/// How many finds are looked at where the best are not what is asked for.
+const LOOK_DEEPER: usize = 50;
 
 /// What somebody wants to do.
 #[derive(Clone, Debug)]
@@ -84,16 +86,17 @@ impl Discover {
 impl Tools {
     /// The actions that fit each use case, in the order of the request.
     pub async fn discover(&self, scope: Scope, request: &Discover) -> Result<Discovered, CallError> {
-        self.find(scope, request, Kind::Action).await
+        Box::pin(self.find(scope, request, Kind::Action)).await
     }
 
     /// The events that fit each use case, in the order of the request.
     pub async fn discover_events(&self, scope: Scope, request: &Discover) -> Result<Discovered, CallError> {
-        self.find(scope, request, Kind::Event).await
+        Box::pin(self.find(scope, request, Kind::Event)).await
     }
 
     async fn find(&self, scope: Scope, request: &Discover, kind: Kind) -> Result<Discovered, CallError> {
         let cases = request.trimmed()?;
+        self.check_provider(request.provider.as_deref())?;
         let meanings = self.meanings(&cases).await;
         let rows = self.connections.choices(scope.project, None, None).await?;
         let examples = self.examples(scope.project).await?;
@@ -105,17 +108,32 @@ impl Tools {
             for case in &mut cases {
                 desk.take_advice(case, &advice, &mut answer.guidance);
             }
-            answer.notes = advice.notes;
+            if let Some(failure) = advice.failures.first().filter(|_| cases.iter().all(Case::is_empty)) {
+                return Err(CallError::Upstream { message: format!("{failure}, and nothing else fits."), uncertain: false });
+            }
+            answer.notes = advice.failures.iter().map(|failure| format!("{failure}; these are Toolyard's own results.")).collect();
         }
         for case in &cases {
-            let capability = desk.capability(case, kind, &mut answer.guidance)?;
+            let capability = desk.capability(case, kind, &mut answer.guidance);
             answer.ready &= capability.is_ready();
             answer.notes.extend(capability.note.iter().map(|note| format!("{}: {note}", case.text)));
             answer.capabilities.push(capability);
         }
         let endpoint = if kind == Kind::Action { "POST /tools/connections/" } else { "POST /triggers/connections/" };
-        answer.connections = desk.seen.iter().map(|integration| IntegrationState::of(integration, &rows, endpoint)).collect();
+        answer.connections = desk.seen.iter().map(|seen| IntegrationState::of(seen, scope.project, &rows, endpoint)).collect();
         Ok(answer)
+    }
+
+    fn check_provider(&self, provider: Option<&str>) -> Result<(), CallError> {
+        let Some(Err(error)) = provider.map(|provider| self.catalog.source(provider)) else { return Ok(()) };
+        Err(match error {
+            CatalogError::UnknownProvider(key) => {
+                let known: Vec<&str> = self.catalog.providers().iter().map(|provider| provider.key).collect();
+                let (hint, all) = (suggest::did_you_mean(&key, known.iter().copied()), known.join("`, `"));
+                CallError::BadFilter(format!("`{key}` is not a provider that can be searched; leave it out, or name one of `{all}`.{hint}"))
+            }
+            other => CallError::Connection(other.into()),
+        })
     }
 
     async fn meanings(&self, cases: &[&str]) -> Vec<Meaning> {
@@ -135,50 +153,121 @@ struct Desk<'a> {
     rows: &'a [Connection],
     examples: &'a Examples,
     /// Integrations that the answer names, in order.
-    seen: Vec<Arc<Integration>>,
+    seen: Vec<Seen>,
 }
 
 /// A use case, and what fits it, best first.
 struct Case<'a> {
     text: &'a str,
-    meaning: &'a Meaning,
+    wish: Wish,
     choices: Vec<Choice>,
+    /// Why none of the choices is the answer.
+    doubt: Option<Doubt>,
+    /// The event to subscribe to, where tools were asked for.
+    trigger: Option<Found>,
     difficulty: Option<String>,
-    reads_like_an_event: bool,
-    surely_acts: bool,
-    names_integration: bool,
+}
+
+/// What a use case asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// Surely to do something.
+    Act,
+    /// Most likely to do something.
+    MostlyAct,
+    /// To do one thing when another happens.
+    ActWhen,
+    /// To be told when something happens.
+    Wait,
+}
+
+impl Wish {
+    fn of(direction: f32) -> Self {
+        match direction {
+            direction if direction > 0.0 => Self::Wait,
+            direction if direction < SURELY_ACTS => Self::Act,
+            direction if direction < 0.0 => Self::MostlyAct,
+            _ => Self::ActWhen,
+        }
+    }
+
+    fn waits(self) -> bool {
+        matches!(self, Self::ActWhen | Self::Wait)
+    }
+}
+
+/// Why what fits best is not good enough to be the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doubt {
+    /// The use case says too little to choose by.
+    Vague,
+    /// The use case names an app, and this is not of it.
+    OtherApp,
 }
 
 impl Desk<'_> {
     /// The use cases with what our own search finds for them.
-    fn cases<'a>(&self, texts: &[&'a str], meanings: &'a [Meaning], kind: Kind) -> Result<Vec<Case<'a>>, CallError> {
-        let cases = texts.iter().zip(meanings).map(|(text, meaning)| {
-            let asked = self.search(text, meaning, kind, 1 + self.alternatives())?;
-            Ok(Case {
-                text,
-                meaning,
-                choices: asked.found.into_iter().map(Choice::from).collect(),
-                difficulty: None,
-                reads_like_an_event: asked.event >= WAITS,
-                surely_acts: asked.event <= SURELY_ACTS,
-                names_integration: asked.names_integration,
-            })
-        });
-        cases.collect()
+    fn cases<'a>(&self, texts: &[&'a str], meanings: &[Meaning], kind: Kind) -> Result<Vec<Case<'a>>, CallError> {
+        texts.iter().zip(meanings).map(|(text, meaning)| self.case(text, meaning, kind)).collect()
+    }
+
+    fn case<'a>(&self, text: &'a str, meaning: &Meaning, kind: Kind) -> Result<Case<'a>, CallError> {
+        let asked = self.search(text, meaning, kind, 1 + self.alternatives())?;
+        let Asked { mut found, event, names_integration, is_vague, only_finds } = asked;
+        let wish = Wish::of(event);
+        let mut case = Case { text, wish, choices: Vec::new(), doubt: None, trigger: None, difficulty: None };
+        if kind == Kind::Action && wish.waits() && !is_vague {
+            case.trigger = self.event(text, meaning)?;
+        }
+        let is_of_another_app = |found: &Found| names_integration && found.reasons.app <= 0.0;
+        let fits = |found: &Found| !(only_finds && found.changes_something());
+        if !found.iter().all(fits) {
+            found = self.deeper(text, meaning, kind, fits)?;
+        }
+        if wish == Wish::Wait && kind == Kind::Action {
+            // A tool cannot wait. Where no event fits, one that reads can be run on a schedule.
+            found.retain(|found| case.trigger.is_none() && found.reads_only());
+        } else if found.first().is_some_and(is_of_another_app) {
+            let mut own = self.deeper(text, meaning, kind, |found| found.reasons.app > 0.0 && fits(found))?;
+            if own.first().is_some_and(|best| best.reasons.name > 0.0 || best.reasons.example > 0.0) {
+                own.extend(found.into_iter().filter(is_of_another_app));
+                found = own;
+            }
+        }
+        case.doubt = match found.first() {
+            _ if is_vague => Some(Doubt::Vague),
+            Some(best) if is_of_another_app(best) => Some(Doubt::OtherApp),
+            _ => None,
+        };
+        case.choices = found.into_iter().map(Choice::from).collect();
+        case.choices.truncate(1 + self.alternatives());
+        Ok(case)
+    }
+
+    /// What fits a use case and the condition, from further down the list.
+    fn deeper(&self, text: &str, meaning: &Meaning, kind: Kind, fits: impl Fn(&Found) -> bool) -> Result<Vec<Found>, CallError> {
+        let mut found = self.search(text, meaning, kind, LOOK_DEEPER)?.found;
+        found.retain(fits);
+        Ok(found)
     }
 
     fn alternatives(&self) -> usize {
         self.request.alternatives.min(MAX_ALTERNATIVES)
     }
 
-    fn is_ready(&self, integration: &Integration) -> bool {
-        State::of(integration, self.rows).is_ready()
+    fn state(&self, found: &Found) -> State {
+        State::of(&found.integration, found.item.kind(), self.scope.project, self.rows)
     }
 
-    /// The use cases to ask providers about: all of them where one is named, else those whose best answer cannot be used now.
+    fn is_ready(&self, integration: &Integration) -> bool {
+        State::of(integration, Kind::Action, self.scope.project, self.rows).is_ready()
+    }
+
+    /// The use cases to ask providers about: all of them where one is named, else those whose best answer cannot be used now. Providers
+    /// search tools only.
     fn to_ask<'a>(&self, cases: &[Case<'a>]) -> Vec<&'a str> {
-        let has_answer = |case: &Case<'_>| case.choices.first().is_some_and(|best| self.is_ready(&best.found.integration));
-        let open = cases.iter().filter(|case| self.request.provider.is_some() || !has_answer(case));
+        let has_answer = |case: &Case<'_>| case.answer().is_some_and(|best| self.is_ready(&best.found.integration));
+        let open = cases.iter().filter(|case| case.wish != Wish::Wait && (self.request.provider.is_some() || !has_answer(case)));
         open.map(|case| case.text).collect()
     }
 
@@ -187,9 +276,13 @@ impl Desk<'_> {
         for (provider, suggestion) in advice.of(case.text) {
             let listed = Listed::new(&self.tools.catalog, self.scope.project, provider, suggestion, &case.choices);
             let own = std::mem::take(&mut case.choices);
-            let (choices, leads) = merge(own, listed, is_named, |integration| self.is_ready(integration));
+            let has_answer = case.doubt.is_none();
+            let (choices, leads) = merge(own, listed, is_named || !has_answer, |integration| self.is_ready(integration));
             case.choices = choices;
             case.choices.truncate(1 + self.alternatives());
+            if leads {
+                case.doubt = None;
+            }
             if leads || is_named {
                 guidance.suggest(suggestion);
                 case.difficulty.clone_from(&suggestion.difficulty);
@@ -197,33 +290,51 @@ impl Desk<'_> {
         }
     }
 
-    fn capability(&mut self, case: &Case<'_>, kind: Kind, guidance: &mut Guidance) -> Result<Capability, CallError> {
-        let trigger = if kind == Kind::Action && case.reads_like_an_event { self.event(case)? } else { None };
-        for found in case.found().chain(&trigger) {
-            let Integration { provider, key, .. } = &*found.integration;
-            if !self.seen.iter().any(|known| known.provider == *provider && known.key == *key) {
-                self.seen.push(found.integration.clone());
-            }
+    fn capability(&mut self, case: &Case<'_>, kind: Kind, guidance: &mut Guidance) -> Capability {
+        for found in case.trigger.iter().chain(case.found()) {
+            self.see(found);
         }
         self.tools.offers.add(self.scope, case.text, case.found());
-        let mut capability = Capability { note: case.note(kind, trigger.as_ref()), ..Capability::new(case.text) };
-        if let Some((primary, others)) = case.choices.split_first() {
-            let state = State::of(&primary.found.integration, self.rows);
+        let mut capability = Capability { note: case.note(kind), ..Capability::new(case.text) };
+        if let Some(trigger) = &case.trigger {
+            let state = self.state(trigger);
+            guidance.add(trigger, &state);
+            capability.integration = Some(trigger.integration.key.clone());
+            capability.connection = Some(state);
+            capability.trigger = EventFound::of(trigger);
+        }
+        let answer = case.answer();
+        if let Some(primary) = answer {
+            let state = self.state(&primary.found);
             guidance.add(&primary.found, &state);
+            if let (Kind::Action, Some(cron)) = (kind, recurring::cron(case.text)) {
+                guidance.schedule(&primary.found, cron);
+            }
             capability.integration = Some(primary.found.integration.key.clone());
             capability.target = Some(Target::new(&primary.found, state.slug.clone()));
             capability.connection = Some(state);
             capability.difficulty = case.difficulty.clone();
-            capability.alternatives = others.iter().map(|other| Alternative::new(other, self.request.debug)).collect();
             capability.why = self.request.debug.then(|| Why::of(primary));
         }
-        capability.trigger = trigger.as_ref().and_then(EventFound::of);
-        Ok(capability)
+        let others = case.choices.iter().skip(usize::from(answer.is_some())).take(self.alternatives());
+        capability.alternatives = others.map(|other| Alternative::new(other, self.state(&other.found).slug, self.request.debug)).collect();
+        capability
+    }
+
+    fn see(&mut self, found: &Found) {
+        let (integration, kind) = (&found.integration, found.item.kind());
+        let is_same = |seen: &&mut Seen| seen.integration.provider == integration.provider && seen.integration.key == integration.key;
+        match self.seen.iter_mut().find(is_same) {
+            // A subscription needs more than a call.
+            Some(seen) if kind == Kind::Event => seen.kind = kind,
+            Some(_) => {}
+            None => self.seen.push(Seen { integration: integration.clone(), kind }),
+        }
     }
 
     /// The event that a use case waits for. Where it names an app, another app's event is no answer.
-    fn event(&self, case: &Case<'_>) -> Result<Option<Found>, CallError> {
-        let asked = self.search(case.text, case.meaning, Kind::Event, 1)?;
+    fn event(&self, text: &str, meaning: &Meaning) -> Result<Option<Found>, CallError> {
+        let asked = self.search(text, meaning, Kind::Event, 1)?;
         let is_of_named_app = |found: &Found| !asked.names_integration || found.reasons.app > 0.0;
         Ok(asked.found.first().filter(|found| is_of_named_app(found)).cloned())
     }
@@ -242,21 +353,40 @@ impl Case<'_> {
         self.choices.iter().map(|choice| &choice.found)
     }
 
+    fn is_empty(&self) -> bool {
+        self.choices.is_empty() && self.trigger.is_none()
+    }
+
+    /// The choice that is good enough to be the answer.
+    fn answer(&self) -> Option<&Choice> {
+        self.choices.first().filter(|_| self.doubt.is_none())
+    }
+
     /// What the caller should know about how it was read.
-    fn note(&self, kind: Kind, trigger: Option<&Found>) -> Option<String> {
-        let is_of_another_app = |best: &Choice| self.names_integration && best.suggested_by.is_none() && best.found.reasons.app <= 0.0;
-        let text = match (kind, trigger, self.choices.first()) {
-            (Kind::Action, Some(_), _) => {
+    fn note(&self, kind: Kind) -> Option<String> {
+        let text = match (kind, self.doubt) {
+            (_, Some(Doubt::Vague)) if self.choices.is_empty() => {
+                "Nothing fits this use case. It is vague: say what to do, with what and in which app."
+            }
+            (_, Some(Doubt::Vague)) => {
+                "This is too vague to choose by: say what to do, with what and in which app, such as `create an issue on GitHub`. \
+                 The alternatives are what is nearest."
+            }
+            (Kind::Action, _) if self.trigger.is_some() && self.answer().is_some() => {
+                "This waits for an event and then acts: subscribe to the one in `trigger` with POST /triggers/subscriptions/, and call the \
+                 tool in what it runs."
+            }
+            (Kind::Action, _) if self.trigger.is_some() => {
                 "This reads like an event: subscribe to the one in `trigger` with POST /triggers/subscriptions/. Tools act, they do not wait."
             }
-            (_, None, None) => "Nothing fits this use case.",
-            (Kind::Action, None, Some(_)) if self.reads_like_an_event => {
+            _ if self.choices.is_empty() => "Nothing fits this use case.",
+            (Kind::Action, _) if self.wish.waits() => {
                 "This reads like an event, but no event here fits. Tools act, they do not wait; run one on a schedule instead."
             }
-            (Kind::Event, _, Some(_)) if self.surely_acts => {
+            (_, Some(Doubt::OtherApp)) => "The app that this names has nothing that fits; the alternatives are from others.",
+            (Kind::Event, None) if self.wish == Wish::Act => {
                 "This reads like something to do, not to wait for; POST /tools/discover finds tools."
             }
-            (_, _, Some(best)) if is_of_another_app(best) => "The app that this names has nothing that fits; this is from another one.",
             _ => return None,
         };
         Some(text.to_owned())

@@ -140,11 +140,14 @@ impl Tools {
         connections: &HashMap<(&str, &str, &str), &Connection>,
     ) -> Result<ResolvedTool, ResolveError> {
         let GatewayTool { provider, integration, action, connection, .. } = tool;
-        let row = connections.get(&(provider.as_str(), integration.as_str(), connection.as_str()));
-        let row = row.ok_or_else(|| CallError::ConnectionNotFound(format!("{provider}/{integration}/{connection}")))?;
-        row.require_usable().map_err(CallError::from)?;
+        let listed = self.catalog.integration(scope.project, provider, integration).ok();
+        match connections.get(&(provider.as_str(), integration.as_str(), connection.as_str())) {
+            Some(row) => row.require_usable().map_err(CallError::from)?,
+            None if listed.as_ref().is_some_and(|listed| Connection::implicit_named(scope.project, listed, connection).is_some()) => {}
+            None => return Err(CallError::ConnectionNotFound(format!("{provider}/{integration}/{connection}")).into()),
+        }
         let missing = || CallError::ActionNotFound(format!("{provider}/{integration}/{action}"));
-        let found = self.catalog.action(scope.project, provider, integration, action).map_err(|_| missing())?;
+        let found = listed.as_ref().and_then(|listed| listed.action(action)).ok_or_else(missing)?;
         Ok(ResolvedTool {
             name: tool.tool_name(),
             description: found.description.clone(),

@@ -14,6 +14,8 @@ const GENERIC: &[&str] = &["make", "get", "tell", "give", "show", "see", "look",
 /// The least confidence of an answer to a short use case, with and without a sentence model.
 const LEAST: f32 = 0.22;
 const LEAST_BY_WORDS: f32 = 0.17;
+/// The most that an answer to a use case can be trusted that says too little.
+pub(super) const OF_VAGUE: f32 = 0.5;
 /// Longer use cases hold more words that no document can explain.
 const SHORT: f32 = 5.0;
 

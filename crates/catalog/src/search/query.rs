@@ -5,6 +5,7 @@ use super::{
     stem::stem,
     synonyms::{self, Relation},
     tokens::{Token, is_stop, tokens},
+    verbs,
 };
 
 /// Beyond this many words a use case says nothing new, but would cost time.
@@ -59,6 +60,13 @@ impl Query {
         for term in &mut self.terms {
             term.names_app = term.at.iter().all(|&at| in_name[at]);
         }
+    }
+
+    /// Whether it says less than two of: what to do, with what, in which app. "Issue" fits a hundred actions, "close an issue" a few.
+    pub(super) fn is_vague(&self, names_app: bool) -> bool {
+        let own = self.terms.iter().filter(|term| !term.names_app).filter_map(|term| term.at.first());
+        let (operations, things): (Vec<usize>, Vec<usize>) = own.partition(|&&at| verbs::is_operation(&self.words[at], at == 0));
+        usize::from(names_app) + usize::from(!operations.is_empty()) + things.len() < 2
     }
 
     fn count(&mut self, word: &str, at: usize) {

@@ -68,6 +68,10 @@ pub struct Answer {
     pub event: f32,
     /// Whether it clearly names an app; hits of that app have a reason `app`.
     pub names_app: bool,
+    /// Whether it says too little to choose by.
+    pub is_vague: bool,
+    /// Whether it only wants to be told something.
+    pub only_finds: bool,
 }
 
 /// The best documents of all indexes for a use case, best first; a document found in several indexes counts once.
@@ -102,7 +106,16 @@ pub fn search(indexes: &[&Index], use_case: &str, limit: usize, options: &Option
     if !options.ungated && !found.iter().take(3).any(fits) {
         found.clear();
     }
-    Answer { hits: found, event: view.event, names_app: view.any_named >= CLEARLY }
+    let names_app = view.any_named >= CLEARLY;
+    let is_vague = query.is_vague(names_app);
+    if is_vague {
+        for hit in &mut found {
+            hit.confidence = hit.confidence.min(confidence::OF_VAGUE);
+        }
+    }
+    // A long story may find first and act later.
+    let only_finds = view.only_finds && view.focus >= 1.0;
+    Answer { hits: found, event: view.event, names_app, is_vague, only_finds }
 }
 
 /// How well each document of each index fits a use case, in their order, by its words alone: nothing in common is zero. What is listed is

@@ -1,5 +1,7 @@
 //! What is to be done: the intent of a use case and of an action, and how well the two agree.
 
+use super::tokens::is_stop;
+
 /// A class of verbs that ask for the same kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -59,8 +61,8 @@ const VERBS: &[(Intent, &[&str])] = &[
         Send,
         &["send", "post", "publish", "notify", "alert", "broadcast", "tweet", "announce", "deliver", "forward", "email", "message", "tell"],
     ),
-    (List, &["list", "many", "all", "every", "enumerate", "browse", "collect", "pull"]),
-    (Search, &["search", "find", "lookup", "query", "look", "filter", "check", "locate", "discover", "match"]),
+    (List, &["list", "many", "all", "every", "enumerate", "browse", "collect", "pull", "summarize", "summarise"]),
+    (Search, &["search", "find", "lookup", "query", "look", "filter", "check", "locate", "discover", "match", "summarize", "summarise"]),
     (
         Get,
         &[
@@ -81,6 +83,27 @@ const VERBS: &[(Intent, &[&str])] = &[
 
 /// Words that open a question, which is answered by reading.
 const QUESTIONS: &[&str] = &["what", "which", "who", "whose", "where", "how", "when"];
+
+/// Verbs that ask for nothing but to be told.
+const FINDERS: &[&str] = &[
+    "find",
+    "search",
+    "list",
+    "fetch",
+    "retrieve",
+    "show",
+    "lookup",
+    "look",
+    "read",
+    "view",
+    "browse",
+    "enumerate",
+    "summarize",
+    "summarise",
+    "count",
+];
+/// Words that say how many or which, and nothing about what.
+const MODIFIERS: &[&str] = &["new", "all", "many", "every", "open"];
 
 /// Verbs that are nouns more often, unless they open the sentence.
 const NOUNS_INSIDE: &[&str] = &[
@@ -104,6 +127,19 @@ fn singular_verb(word: &str) -> Intents {
         let found = lookup(base);
         if found.is_empty() { lookup(&format!("{base}e")) } else { found }
     })
+}
+
+/// Whether a word says what to do rather than with what.
+pub fn is_operation(word: &str, leads: bool) -> bool {
+    MODIFIERS.contains(&word) || leads && !singular_verb(word).is_empty()
+}
+
+/// Whether a use case only wants to be told something; "list a product" may be an offer.
+///
+/// `words` are the lower-case words without the names of apps.
+pub fn only_finds(words: &[&str]) -> bool {
+    let mut words = words.iter().skip_while(|word| is_stop(word));
+    words.next().is_some_and(|word| FINDERS.contains(word) && !(*word == "list" && matches!(words.next(), Some(&"a" | &"an"))))
 }
 
 /// The intent of a use case: the verb that leads it, refined by what follows.
@@ -197,6 +233,20 @@ mod tests {
         ] {
             let words: Vec<&str> = text.split(' ').collect();
             assert_eq!(asked(&words), Intents::of(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn tells_what_only_finds() {
+        for (text, expected) in [
+            ("find all open invoices older than 30 days", true),
+            ("please look at the forecast", true),
+            ("list products", true),
+            ("list a product for sale", false),
+            ("invoice a customer", false),
+            ("what is open", false),
+        ] {
+            assert_eq!(only_finds(&text.split(' ').collect::<Vec<_>>()), expected, "{text}");
         }
     }
 

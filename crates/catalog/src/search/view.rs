@@ -25,6 +25,8 @@ pub(super) struct View {
     pub(super) named: Vec<Vec<(u32, f32)>>,
     pub(super) any_named: f32,
     pub(super) asked: Intents,
+    /// Whether it only wants to be told something.
+    pub(super) only_finds: bool,
     pub(super) event: f32,
     /// Near 1 for a short use case with one intent, less for a long story.
     pub(super) focus: f32,
@@ -52,9 +54,9 @@ impl View {
             named.push(mentions.into_iter().map(|m| (m.app, m.strength)).collect());
         }
         let rest: Vec<&str> = words.iter().zip(&in_name).filter(|(_, taken)| !**taken).map(|(w, _)| *w).collect();
-        let (asked, event) = (verbs::asked(&rest), is_event(&rest));
+        let (asked, only_finds, event) = (verbs::asked(&rest), verbs::only_finds(&rest), is_event(&rest));
         query.mark_apps(&in_name);
         let focus = (FOCUSED_TERMS / query.terms.len().max(1) as f32).min(1.0);
-        Self { named, any_named, asked, event, focus }
+        Self { named, any_named, asked, only_finds, event, focus }
     }
 }

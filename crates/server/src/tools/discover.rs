@@ -38,7 +38,8 @@ impl From<DiscoverRequest> for Discover {
 /// Find the tools for what somebody wants to do
 #[utoipa::path(post, path = "/tools/discover", operation_id = "discover_tool_capabilities", tag = "Tools", security(("key" = ["view_tools"])),
     request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = DiscoveredTools),
-        (status = 404, description = "No such provider"), (status = 422, description = "No use case")))]
+        (status = 422, description = "No use case, or a provider that cannot be searched"),
+        (status = 424, description = "The provider's search failed, and there is nothing else to answer with")))]
 pub(crate) async fn tools(
     Scoped(scope, _): Scoped<ViewTools>,
     State(app): State<App>,
@@ -50,7 +51,7 @@ pub(crate) async fn tools(
 /// Find the events for what somebody wants to react to
 #[utoipa::path(post, path = "/triggers/discover", operation_id = "discover_triggers", tag = "Triggers", security(("key" = ["view_triggers"])),
     request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = DiscoveredEvents),
-        (status = 404, description = "No such provider"), (status = 422, description = "No use case")))]
+        (status = 422, description = "No use case, or a provider that cannot be searched")))]
 pub(crate) async fn events(
     Scoped(scope, _): Scoped<ViewTriggers>,
     State(app): State<App>,

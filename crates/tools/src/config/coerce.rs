@@ -36,6 +36,8 @@ pub enum Problem {
     NotAMapping,
     #[error("Unsupported tool configuration shape")]
     Unsupported,
+    #[error("A `trigger` is an event, not a tool; subscribe to it instead")]
+    Event,
     #[error("`{key}` is required in a `{kind}` tool")]
     Missing { kind: &'static str, key: &'static str },
     #[error("`{key}` is not a field of a `{kind}` tool.{nearest}")]
@@ -217,6 +219,7 @@ fn typed(fields: &Map<String, Value>) -> Option<Result<ToolConfig, Problem>> {
     let kind = fields.remove("type")?;
     match kind.as_str()? {
         "composio" => ToolConfig::read("gateway", fields),
+        "trigger" => Some(Err(Problem::Event)),
         kind => ToolConfig::read(kind, fields),
     }
 }
@@ -344,6 +347,16 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_from_discovery_fits_as_it_is() {
+        let found = json!({"type": "gateway", "provider": "native", "integration": "github", "action": "CREATE_AN_ISSUE", "connection": "main",
+            "input_schema": {"type": "object"}, "description": "Opens an issue.", "provider_action": "CREATE_AN_ISSUE"});
+        assert_eq!(written(&found), gateway("native"));
+        let mut unconnected = found;
+        unconnected.as_object_mut().unwrap().remove("connection");
+        assert_eq!(written(&unconnected), with(gateway("native"), "connection", json!("github-main")));
+    }
+
+    #[test]
     fn older_shapes_become_canonical() {
         let slug = "tools__composio__github__CREATE_AN_ISSUE__main";
         let dotted = slug.replace("__", ".");
@@ -387,6 +400,8 @@ mod tests {
             (with(gateway("native"), "provider", json!(null)), "`provider` must be a non-empty string"),
             (with(gateway("native"), "name", json!("")), "`name` must be a non-empty string"),
             (json!({"type": "gateway"}), "`integration` is required in a `gateway` tool"),
+            (json!({"type": "gateway", "integration": "github"}), "`action` is required in a `gateway` tool"),
+            (json!({"type": "trigger", "provider": "native", "event_key": "ISSUE_OPENED"}), "is an event, not a tool"),
             (json!({"type": "code", "name": "n"}), "`script` is required in a `code` tool"),
             (json!({"type": "code", "name": "n", "script": "s", "runtime": "ruby"}), "`runtime` must be `python` or `node`"),
             (json!({"type": "code", "name": "n", "script": "s", "secrets": [1]}), "`secrets` must be a list"),

@@ -3,6 +3,7 @@
 mod coerce;
 mod schema;
 
+use connections::Connection;
 use kernel::call_ref::CallRefError;
 use kernel::{CallRef, Slug};
 use serde::Serialize;
@@ -28,6 +29,9 @@ const EMBED: &str = "@ag.embed";
 
 /// Flags that stand for `permission: ask`.
 const APPROVAL: [&str; 2] = ["needs_approval", "needsApproval"];
+
+/// What discovery says of a gateway tool besides. The catalog says it again, and newer, when the tool is resolved.
+const DISCOVERED: [&str; 3] = ["input_schema", "description", "provider_action"];
 
 /// One tool of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -238,11 +242,15 @@ impl Fields {
     }
 
     fn gateway(&mut self) -> Result<GatewayTool, Problem> {
+        for told in DISCOVERED {
+            self.take(told);
+        }
+        let integration = self.text("integration")?;
         Ok(GatewayTool {
             provider: self.take("provider").map_or_else(|| Ok(DEFAULT_PROVIDER.to_owned()), |value| text("provider", value))?,
-            integration: self.text("integration")?,
             action: self.text("action")?,
-            connection: self.text("connection")?,
+            connection: self.optional_text("connection")?.unwrap_or_else(|| Connection::usual_slug(&integration)),
+            integration,
             name: self.optional_text("name")?,
             hints: self.hints()?,
         })

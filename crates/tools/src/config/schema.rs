@@ -53,10 +53,13 @@ fn gateway() -> Value {
         "provider": {"type": "string", "minLength": 1, "default": DEFAULT_PROVIDER, "examples": ["native", "openapi", "mcp", "composio"]},
         "integration": text(),
         "action": text(),
-        "connection": text(),
-        "name": optional_text("What the model calls the tool; `{integration}__{action}` if left out.")
+        "connection": optional_text("The slug of the connection; `{integration}-main` if left out."),
+        "name": optional_text("What the model calls the tool; `{integration}__{action}` if left out."),
+        "input_schema": {"type": ["object", "null"], "description": "As discovery says it; not kept, the catalog's own is used."},
+        "description": {"type": ["string", "null"], "description": "As discovery says it; not kept, the catalog's own is used."},
+        "provider_action": {"type": ["string", "null"], "description": "As discovery says it; not kept."}
     });
-    arm("gateway", &["integration", "action", "connection"], properties, "An action of an integration, through a connection.")
+    arm("gateway", &["integration", "action"], properties, "An action of an integration, through a connection.")
 }
 
 fn code() -> Value {
@@ -253,6 +256,7 @@ mod tests {
             json!({"type": "builtin", "name": "read"}),
             json!({"type": "gateway", "integration": "github", "action": "X", "connection": "main", "name": null, "permission": null}),
             json!({"type": "gateway", "provider": "native", "integration": "github", "action": "X", "connection": "main", "permission": "ask"}),
+            json!({"type": "gateway", "integration": "github", "action": "X", "input_schema": {}, "description": "", "provider_action": "X"}),
             json!({"type": "code", "name": "n", "script": "s", "runtime": "node", "secrets": ["a"], "render": {"kind": "connect"}}),
             json!({"type": "client", "name": "n", "description": "", "input_schema": {}}),
             json!({"type": "reference", "slug": "a"}),
@@ -288,7 +292,7 @@ mod tests {
             json!({"type": "other", "name": "n"}),
             json!({"type": "builtin", "name": ""}),
             json!({"type": "builtin", "name": "read", "extra": 1}),
-            json!({"type": "gateway", "integration": "github", "action": "X"}),
+            json!({"type": "gateway", "integration": "github", "connection": "main"}),
             json!({"type": "gateway", "provider": null, "integration": "github", "action": "X", "connection": "main"}),
             json!({"type": "code", "name": "n", "script": "s", "runtime": "ruby"}),
             json!({"type": "client", "name": "n", "input_schema": null}),

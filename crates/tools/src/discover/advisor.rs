@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use catalog::Catalog;
 use futures_util::future::join_all;
 use kernel::ProjectId;
 
-use crate::port::{FindError, Finder, Suggestion};
+use crate::port::{FindError, Finder, Named, Suggestion};
 use crate::{Parts, Tools};
 
 /// How long a provider may take that somebody asked for by name.
@@ -85,13 +86,15 @@ impl Advisor {
         project: ProjectId,
         use_cases: &[&'a str],
         within: Duration,
+        catalog: &Catalog,
     ) -> (HashMap<&'a str, Arc<Suggestion>>, Option<FindError>) {
         let (mut known, unknown) = self.known(use_cases);
         if unknown.is_empty() {
             return (known, None);
         }
         let (this, asked): (_, Vec<String>) = (self.clone(), unknown.iter().map(|case| (*case).to_owned()).collect());
-        let search = tokio::spawn(async move { this.search(project, &asked).await });
+        let catalog = catalog.clone();
+        let search = tokio::spawn(async move { this.search(project, &asked, &catalog).await });
         match tokio::time::timeout(within, search).await {
             Ok(Ok(Ok(suggestions))) => {
                 known.extend(unknown.into_iter().zip(suggestions));
@@ -104,13 +107,15 @@ impl Advisor {
     }
 
     /// Asks and remembers, whether or not somebody still waits for it.
-    async fn search(&self, project: ProjectId, use_cases: &[String]) -> Result<Vec<Arc<Suggestion>>, FindError> {
+    async fn search(&self, project: ProjectId, use_cases: &[String], catalog: &Catalog) -> Result<Vec<Arc<Suggestion>>, FindError> {
         let Some(_turn) = self.turn(project) else {
             return Err(FindError("too many searches of this project are under way".to_owned()));
         };
         let cases: Vec<&str> = use_cases.iter().map(String::as_str).collect();
         let found = tokio::time::timeout(LONGEST, self.finder.find(project, &cases, LONGEST)).await.map_err(|_| late(LONGEST))??;
-        let found: Vec<Arc<Suggestion>> = found.into_iter().map(|suggestion| Arc::new(without_schemas(suggestion))).collect();
+        let provider = self.finder.provider();
+        let is_listed = |named: &Named| catalog.action(project, provider, &named.integration, &named.action).is_ok();
+        let found: Vec<Arc<Suggestion>> = found.into_iter().map(|suggestion| Arc::new(without_schemas(suggestion, is_listed))).collect();
         self.remember(&cases.into_iter().zip(found.iter().cloned()).collect::<Vec<_>>());
         Ok(found)
     }
@@ -143,8 +148,8 @@ fn late(within: Duration) -> FindError {
 }
 
 /// The catalog has the descriptions and schemas of what it lists; here they would only take room.
-fn without_schemas(mut suggestion: Suggestion) -> Suggestion {
-    for named in suggestion.primary.iter_mut().chain(&mut suggestion.related) {
+fn without_schemas(mut suggestion: Suggestion, is_listed: impl Fn(&Named) -> bool) -> Suggestion {
+    for named in suggestion.primary.iter_mut().chain(&mut suggestion.related).filter(|named| is_listed(named)) {
         (named.description, named.input_schema) = (None, None);
     }
     suggestion
@@ -155,7 +160,7 @@ fn without_schemas(mut suggestion: Suggestion) -> Suggestion {
 pub(super) struct Advice<'a> {
     by_provider: Vec<(&'static str, HashMap<&'a str, Arc<Suggestion>>)>,
     /// Which of them could not be asked, and why.
-    pub(super) notes: Vec<String>,
+    pub(super) failures: Vec<String>,
 }
 
 impl Advice<'_> {
@@ -174,14 +179,14 @@ impl Tools {
         let asked = advisors.iter().filter(|advisor| provider.is_none_or(|key| key == advisor.finder.provider()));
         let within = if provider.is_some() { NAMED } else { UNNAMED };
         let answers = join_all(asked.map(|advisor| async move {
-            let (suggestions, error) = advisor.ask(project, use_cases, within).await;
+            let (suggestions, error) = advisor.ask(project, use_cases, within, catalog).await;
             (advisor.finder.provider(), suggestions, error)
         }));
         let mut advice = Advice::default();
         for (provider, suggestions, error) in answers.await {
-            advice.notes.extend(error.map(|error| {
+            advice.failures.extend(error.map(|error| {
                 let name = catalog.source(provider).map_or(provider, |source| source.provider().name);
-                format!("{name}'s search could not be asked ({error}); these are Toolyard's own results.")
+                format!("{name}'s search could not be asked ({error})")
             }));
             advice.by_provider.push((provider, suggestions));
         }
@@ -217,7 +222,8 @@ mod tests {
             Named { integration: "a".to_owned(), action: "B".to_owned(), remote: "A_B".to_owned(), description: None, input_schema: None };
         let known = Arc::new(Suggestion { primary: vec![named], ..Suggestion::default() });
         advisor.remember(&[("known", known.clone()), ("empty", Arc::default())]);
-        let (said, error) = advisor.ask(ProjectId::new(), &["known", "empty", "new"], Duration::from_millis(10)).await;
+        let asked = ["known", "empty", "new"];
+        let (said, error) = advisor.ask(ProjectId::new(), &asked, Duration::from_millis(10), &Catalog::new(Vec::new())).await;
         assert_eq!(said, HashMap::from([("known", known)]), "what is known stands");
         assert_eq!(error, Some(FindError("no answer within 0 seconds".to_owned())));
     }

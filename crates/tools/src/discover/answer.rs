@@ -1,15 +1,21 @@
 //! The answer of a discovery, as it goes over the wire.
 
-use catalog::search::Reasons;
-use catalog::{Found, Integration, Item};
+use std::sync::Arc;
+
+use catalog::search::{Kind, Reasons};
+use catalog::{Action, Found, Integration, Item};
 use connections::Connection;
-use kernel::ConnectionId;
 use kernel::json::Document;
+use kernel::{ConnectionId, ProjectId};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Guidance;
 use super::merge::Choice;
+
+/// The types of what is found; the first is a tool's in an agent's configuration.
+const GATEWAY: &str = "gateway";
+const TRIGGER: &str = "trigger";
 
 /// What fits.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -78,16 +84,7 @@ pub enum Target {
 impl Target {
     pub(super) fn new(found: &Found, connection: Option<String>) -> Self {
         match &found.item {
-            Item::Action(action) => Self::Tool(ToolFound {
-                r#type: "gateway",
-                provider: found.integration.provider,
-                integration: found.integration.key.clone(),
-                action: action.key.clone(),
-                connection,
-                input_schema: action.input_schema.value(),
-                description: action.description.clone(),
-                provider_action: action.provider_key().to_owned(),
-            }),
+            Item::Action(action) => Self::Tool(ToolFound::new(&found.integration, action, connection)),
             Item::Event(event) => Self::Event(EventFound::new(found, event)),
         }
     }
@@ -105,6 +102,21 @@ pub struct ToolFound {
     pub input_schema: Value,
     pub description: String,
     pub provider_action: String,
+}
+
+impl ToolFound {
+    pub fn new(integration: &Integration, action: &Action, connection: Option<String>) -> Self {
+        Self {
+            r#type: GATEWAY,
+            provider: integration.provider,
+            integration: integration.key.clone(),
+            action: action.key.clone(),
+            connection,
+            input_schema: action.input_schema.value(),
+            description: action.description.clone(),
+            provider_action: action.provider_key().to_owned(),
+        }
+    }
 }
 
 /// An event, ready to be subscribed to.
@@ -131,7 +143,7 @@ impl EventFound {
 
     fn new(found: &Found, event: &catalog::Event) -> Self {
         Self {
-            r#type: "trigger",
+            r#type: TRIGGER,
             provider: found.integration.provider,
             integration: found.integration.key.clone(),
             event_key: event.key.clone(),
@@ -143,10 +155,14 @@ impl EventFound {
     }
 }
 
-/// Something else that fits.
+/// Something else that fits: a tool goes into an agent's configuration as it is.
 #[derive(Clone, Debug, Serialize)]
 pub struct Alternative {
+    pub r#type: &'static str,
+    pub provider: &'static str,
     pub integration: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
     #[serde(flatten)]
     pub key: AlternativeKey,
     pub description: String,
@@ -163,15 +179,19 @@ pub enum AlternativeKey {
 }
 
 impl Alternative {
-    pub(super) fn new(choice: &Choice, debug: bool) -> Self {
+    pub(super) fn new(choice: &Choice, connection: Option<String>, debug: bool) -> Self {
         let found = &choice.found;
         let key = found.item.key().to_owned();
+        let (r#type, key) = match &found.item {
+            Item::Action(action) => (GATEWAY, AlternativeKey::Action { action: key, provider_action: action.provider_key().to_owned() }),
+            Item::Event(_) => (TRIGGER, AlternativeKey::Event { event_key: key.clone(), provider_event: key }),
+        };
         Self {
+            r#type,
+            provider: found.integration.provider,
             integration: found.integration.key.clone(),
-            key: match &found.item {
-                Item::Action(action) => AlternativeKey::Action { action: key, provider_action: action.provider_key().to_owned() },
-                Item::Event(_) => AlternativeKey::Event { event_key: key.clone(), provider_event: key },
-            },
+            connection,
+            key,
             description: found.item.description().to_owned(),
             why: debug.then(|| Why::of(choice)),
         }
@@ -242,15 +262,20 @@ pub struct State {
 }
 
 impl State {
-    /// The newest usable connection, one that its service refuses only if there is no other, or what it takes to get one.
-    pub(super) fn of(integration: &Integration, rows: &[Connection]) -> Self {
+    /// The newest usable connection, one that its service refuses only if there is no other, or what it takes to get one. Calls can do with
+    /// an implicit connection, subscriptions need a row.
+    pub(super) fn of(integration: &Integration, kind: Kind, project: ProjectId, rows: &[Connection]) -> Self {
         let row = rows_of(integration, rows).find(|row| row.is_usable());
         if let Some(row) = row.filter(|row| !row.is_failing()) {
             return Self { state: READY, slug: Some(row.slug.clone()), id: Some(row.id), failure: None };
         }
+        let implicit = Connection::implicit_beside(project, integration, rows);
+        if let (Kind::Action, Some(implicit)) = (kind, &implicit) {
+            return Self { state: READY, slug: Some(implicit.slug.clone()), id: None, failure: None };
+        }
         let schemes = integration.wire_schemes();
         let state = match () {
-            () if integration.is_no_auth() && row.is_none() => READY,
+            () if implicit.is_some() => READY,
             () if schemes.contains(&"api_key") && !schemes.contains(&"oauth") => NEEDS_INPUT,
             () => NEEDS_AUTH,
         };
@@ -280,9 +305,17 @@ pub struct Connect {
     pub body: Value,
 }
 
+/// An integration that an answer names, and whether for an event.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) integration: Arc<Integration>,
+    pub(super) kind: Kind,
+}
+
 impl IntegrationState {
-    pub(super) fn of(integration: &Integration, rows: &[Connection], endpoint: &'static str) -> Self {
-        let state = State::of(integration, rows);
+    pub(super) fn of(seen: &Seen, project: ProjectId, rows: &[Connection], endpoint: &'static str) -> Self {
+        let integration = &seen.integration;
+        let state = State::of(integration, seen.kind, project, rows);
         let connect = state.slug.is_none().then(|| {
             let slug = free_slug(integration, rows);
             let mut connection = json!({"provider_key": integration.provider, "integration_key": integration.key, "slug": slug});
@@ -302,7 +335,7 @@ fn rows_of<'a>(integration: &'a Integration, rows: &'a [Connection]) -> impl Ite
 /// `{integration}-main`, or the first of `-main-2`, `-main-3` and so on that is free.
 fn free_slug(integration: &Integration, rows: &[Connection]) -> String {
     let is_free = |slug: &String| rows_of(integration, rows).all(|row| row.slug != *slug);
-    let first = format!("{}-main", integration.key);
+    let first = Connection::usual_slug(&integration.key);
     let numbered = (2..=rows.len() + 2).map(|number| format!("{first}-{number}"));
     std::iter::once(first.clone()).chain(numbered).find(is_free).unwrap_or(first)
 }

@@ -36,12 +36,25 @@ impl Guidance {
         }
         match &found.item {
             Item::Action(action) => self.call(integration, action, ""),
-            Item::Event(event) => once(&mut self.plan_steps, format!("Subscribe to {}.{}.", integration.key, event.key)),
+            Item::Event(event) => {
+                let name = format!("{}.{}", integration.key, event.key);
+                once(
+                    &mut self.plan_steps,
+                    format!("Subscribe to {name}: send its `event_key` and a `trigger_config` to POST /triggers/subscriptions/."),
+                );
+            }
         }
         if let Some(limit) = integration.rate_limit {
             let per = if limit.seconds == 1 { "a second".to_owned() } else { format!("in {} seconds", limit.seconds) };
             once(&mut self.pitfalls, format!("{} allows an account {} requests {per}.", integration.name, limit.requests));
         }
+    }
+
+    /// Plans to do it again and again.
+    pub(super) fn schedule(&mut self, found: &Found, cron: &str) {
+        let name = format!("{}.{}", found.integration.key, found.item.key());
+        let step = format!("Make a schedule for it with POST /triggers/schedules/, such as `{cron}`, for a workflow that calls {name}.");
+        once(&mut self.plan_steps, step);
     }
 
     /// Plans a call after the calls that find the ids it needs.

@@ -1,7 +1,9 @@
 //! How what a provider suggests joins what our own search found.
 
+use std::sync::Arc;
+
 use catalog::search::Reasons;
-use catalog::{Catalog, Found, Integration, Item};
+use catalog::{Action, Catalog, Found, Integration, Item};
 use kernel::ProjectId;
 
 use crate::port::{Named, Suggestion};
@@ -19,13 +21,7 @@ impl From<Found> for Choice {
     }
 }
 
-impl Choice {
-    fn is(&self, other: &Self) -> bool {
-        self.found.integration.key == other.found.integration.key && self.found.item.key() == other.found.item.key()
-    }
-}
-
-/// What a provider suggests for one use case, as far as the catalog lists it.
+/// What a provider suggests for one use case, as far as the catalog lists it or the suggestion describes it.
 #[derive(Debug)]
 pub(super) struct Listed {
     provider: &'static str,
@@ -48,8 +44,17 @@ impl Listed {
 
 fn found(catalog: &Catalog, project: ProjectId, provider: &str, named: &Named) -> Option<Found> {
     let integration = catalog.integration(project, provider, &named.integration).ok()?;
-    let item = Item::Action(integration.action(&named.action)?.clone());
+    let action = integration.action(&named.action).cloned().or_else(|| unlisted(named).map(Arc::new))?;
+    let item = Item::Action(action);
     Some(Found { integration, item, score: 0.0, confidence: 0.0, reasons: Reasons::default() })
+}
+
+/// An action that the catalog does not list yet, as the provider's search described it; a call of it has it listed.
+fn unlisted(named: &Named) -> Option<Action> {
+    let description = named.description.clone().unwrap_or_default();
+    let mut action = Action::new(named.action.clone(), named.action.clone(), description, named.input_schema.as_ref()?);
+    action.remote = Some(named.remote.clone());
+    Some(action)
 }
 
 fn is_same(left: &Found, right: &Found) -> bool {
@@ -84,7 +89,7 @@ pub(super) fn merge(own: Vec<Choice>, listed: Listed, is_named: bool, is_ready: 
 fn each_once(choices: Vec<Choice>) -> Vec<Choice> {
     let mut kept: Vec<Choice> = Vec::with_capacity(choices.len());
     for choice in choices {
-        if !kept.iter().any(|known| known.is(&choice)) {
+        if !kept.iter().any(|known| is_same(&known.found, &choice.found)) {
             kept.push(choice);
         }
     }

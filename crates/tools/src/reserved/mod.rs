@@ -3,6 +3,8 @@
 mod config;
 mod test_run;
 
+use catalog::CatalogError;
+use connections::ConnectionError;
 use kernel::{Permission, Scope, VariantId, schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,7 +14,7 @@ use crate::call::Call;
 use crate::ops::{self, Handler, Op, Target};
 use crate::permission::ToolFacts;
 use crate::policy::{Asked, Unsaid};
-use crate::{CallError, Discover, ToolResult, Tools};
+use crate::{CallError, Discover, Discovered, ToolResult, Tools};
 
 /// A failure that the model caused and can mend.
 #[derive(Clone, Debug, Serialize)]
@@ -29,6 +31,11 @@ pub(crate) struct AgentError {
 impl AgentError {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), retryable: false, next_step: None, details: None }
+    }
+
+    /// Arguments that the model can correct.
+    pub(crate) fn invalid_arguments(message: impl Into<String>) -> Self {
+        Self::new("invalid_arguments", message).next("Correct the arguments as the tool's schema says and call again.")
     }
 
     pub(crate) fn next(self, step: &str) -> Self {
@@ -133,8 +140,8 @@ impl Tools {
     async fn work(&self, call: &Call, work: Work, arguments: &Map<String, Value>) -> Answer {
         let scope = call.scope;
         match work {
-            Work::Discover => Ok(json!(self.discover(scope, &Discover::from_arguments(arguments)).await?)),
-            Work::DiscoverEvents => Ok(json!(self.discover_events(scope, &Discover::from_arguments(arguments)).await?)),
+            Work::Discover => found(self.discover(scope, &Discover::from_arguments(arguments)).await),
+            Work::DiscoverEvents => found(self.discover_events(scope, &Discover::from_arguments(arguments)).await),
             Work::ReadConfig => self.read_config(scope, arguments).await,
             Work::CommitRevision => self.commit_revision(scope, arguments).await,
             Work::TestRun => self.test_run(call, arguments).await,
@@ -145,6 +152,18 @@ impl Tools {
 /// Whether `/tools/call` and steps can call an op by its name.
 pub(crate) fn is_callable(name: &str) -> bool {
     ops::find(name).is_some_and(|op| Work::of(op).is_some())
+}
+
+/// What a search came to, in words for a model where it is the one who can do something about it.
+fn found(found: Result<Discovered, CallError>) -> Answer {
+    found.map(|found| json!(found)).map_err(|error| match error {
+        CallError::BadFilter(why) => AgentError::invalid_arguments(why).into(),
+        CallError::Connection(ConnectionError::Catalog(error @ CatalogError::NotConfigured { .. })) => {
+            AgentError::new("provider_not_configured", error.to_string()).next("Leave `provider` out and call again.").into()
+        }
+        CallError::Upstream { message, .. } => AgentError::new("search_failed", message).next("Call again in a moment.").retryable().into(),
+        other => Refusal::Call(other),
+    })
 }
 
 /// Whether the key may do what the op does; nobody is asked about a call that the key could not make.
@@ -223,10 +242,8 @@ fn require(arguments: &Map<String, Value>, parent: &str) -> Result<(), CallError
 }
 
 fn check(op: &Op, arguments: &Map<String, Value>) -> Result<(), AgentError> {
-    schema::check(&op.input_schema, &Value::Object(arguments.clone())).map_err(|error| {
-        AgentError::new("invalid_arguments", format!("Invalid arguments: {error}"))
-            .next("Correct the arguments as the tool's schema says and call again.")
-    })
+    schema::check(&op.input_schema, &Value::Object(arguments.clone()))
+        .map_err(|error| AgentError::invalid_arguments(format!("Invalid arguments: {error}")))
 }
 
 /// The variant that the runner bound.

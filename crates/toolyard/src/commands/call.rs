@@ -114,6 +114,13 @@ pub(super) async fn op_schema(client: &Client, op: &str) -> Option<Value> {
 async fn usable_slug(client: &Client, integration: &Integration) -> anyhow::Result<String> {
     let found = query(client, Some(integration)).await?;
     let usable = list(&found, "connections").iter().filter(|connection| is_ready(connection));
+    if list(&found, "connections").is_empty() {
+        // An integration without accounts has a connection that nobody made.
+        let known = client.find(&integration.path("tools")).await?.unwrap_or_default();
+        if known["integration"].is_object() && known["integration"].get("auth_schemes").is_none() {
+            return Ok(format!("{}-main", integration.key));
+        }
+    }
     usable
         .min_by_key(|connection| connection["flags"]["is_failing"] == true)
         .map(|connection| text(connection, "slug"))

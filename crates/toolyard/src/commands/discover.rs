@@ -109,9 +109,6 @@ fn best(capability: &Value) -> &Value {
 
 fn rows(capability: &Value, reply: &Value) -> Vec<Vec<String>> {
     let found = best(capability);
-    if found.is_null() {
-        return vec![vec![text(capability, "use_case"), "nothing fits".to_owned(), String::new(), "say it in other words".to_owned()]];
-    }
     let row = |use_case: String, found: &Value| {
         let is_its = |known: &&Value| {
             known["integration"] == found["integration"] && found.get("provider").is_none_or(|provider| *provider == known["provider"])
@@ -119,9 +116,18 @@ fn rows(capability: &Value, reply: &Value) -> Vec<Vec<String>> {
         let connection = list(reply, "connections").iter().find(is_its).unwrap_or(&Value::Null);
         vec![use_case, name(found), text(connection, "state"), next(found, connection)]
     };
-    let first = row(text(capability, "use_case"), found);
+    let first = if found.is_null() { no_answer(capability) } else { row(text(capability, "use_case"), found) };
     let others = list(capability, "alternatives").iter().map(|other| row(String::new(), other));
     std::iter::once(first).chain(others).collect()
+}
+
+fn no_answer(capability: &Value) -> Vec<String> {
+    let (why, next) = if text(capability, "note").contains("vague") {
+        ("too vague", "say what to do, with what and in which app")
+    } else {
+        ("nothing fits", "say it in other words")
+    };
+    vec![text(capability, "use_case"), why.to_owned(), String::new(), next.to_owned()]
 }
 
 fn name(found: &Value) -> String {

@@ -116,7 +116,8 @@ async fn nonsense_finds_nothing() {
         let answer = test.post(path, json!({"use_cases": nonsense})).await.expect(200);
         assert_eq!((&answer["ready"], &answer["connections"]), (&json!(false), &json!([])), "{path}");
         for capability in answer["capabilities"].as_array().unwrap() {
-            let note = "Nothing fits this use case.";
+            let note = capability["note"].as_str().unwrap();
+            assert!(note.starts_with("Nothing fits this use case."), "{path}: {capability}");
             assert_eq!(capability, &json!({"use_case": capability["use_case"], "alternatives": [], "note": note}), "{path}");
         }
     }
@@ -159,7 +160,11 @@ async fn any_text_gets_an_answer_as_documented() {
         for nothing in [json!([]), json!(["", " \n\t"]), json!("send a message"), json!([null]), json!([7])] {
             test.post(path, json!({"use_cases": nothing})).await.expect(422);
         }
-        test.post(path, json!({"use_cases": ["send a message"], "provider": "nope"})).await.expect(404);
+        for provider in ["nope", "agenta", ""] {
+            test.post(path, json!({"use_cases": ["send a message"], "provider": provider})).await.expect(422);
+        }
+        let detail = test.post(path, json!({"use_cases": ["send a message"], "provider": "natve"})).await.detail(422);
+        assert!(detail.contains("Did you mean `native`?"), "{detail}");
     }
 }
 
@@ -174,17 +179,117 @@ async fn an_answer_says_what_to_do_next() {
         assert!(alternative["action"] != act["tool"]["action"] && alternative["score"].as_f64().unwrap() > 0.0, "{alternative}");
     }
     assert!(act["confidence"].as_f64().unwrap() > 0.5 && act["reasons"]["app"].as_f64().unwrap() > 0.0, "{act}");
-    assert_eq!(wait["trigger"]["event_key"], "ISSUE_OPENED");
+    assert_eq!((&wait["trigger"]["event_key"], &wait["connection"]["state"]), (&json!("ISSUE_OPENED"), &json!("needs_auth")));
     assert!(wait["note"].as_str().unwrap().starts_with("This reads like an event"), "{wait}");
-    assert_eq!((&free["integration"], &free["connection"]), (&json!("open-meteo"), &json!({"state": "ready"})));
+    assert_eq!(
+        (&free["tool"]["action"], &free["connection"]),
+        (&json!("GET_THE_FORECAST"), &json!({"state": "ready", "slug": "open-meteo-main"}))
+    );
     assert_eq!(answer["ready"], false);
 
     let steps: Vec<&str> = answer["guidance"]["plan_steps"].as_array().unwrap().iter().map(|step| step.as_str().unwrap()).collect();
     let place = |step: &str| steps.iter().position(|known| known.starts_with(step)).unwrap_or_else(|| panic!("{step}: {steps:?}"));
     assert!(place("Connect GitHub") < place("Call github.LIST_REPOSITORY_ISSUES to find `issue_number`"));
     assert!(place("Call github.LIST_REPOSITORY_ISSUES") < place("Call github.UPDATE_AN_ISSUE."));
+    assert!(place("Connect GitHub") < place("Subscribe to github.ISSUE_OPENED"));
     let pitfalls = answer["guidance"]["pitfalls"].to_string();
     assert!(pitfalls.contains("needs the scope `repo`") && pitfalls.contains("5000 requests in 3600 seconds"), "{pitfalls}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_is_answered_with_an_event_and_no_tool() {
+    let test = shipped().await;
+    let (cases, _) = cases();
+    let waiting: Vec<&str> = cases.iter().filter(|case| case.is_event).map(|case| case.text).collect();
+    for some in waiting.chunks(50) {
+        for capability in discover(&test, some).await["capabilities"].as_array().unwrap() {
+            if capability.get("trigger").is_some() {
+                assert_eq!((capability.get("tool"), &capability["alternatives"]), (None, &json!([])), "{capability}");
+            }
+        }
+    }
+    let answer = discover(&test, &["listen for new messages in a slack support channel"]).await;
+    let listen = &answer["capabilities"][0];
+    assert_eq!((&listen["trigger"]["integration"], listen.get("tool")), (&json!("slack"), None), "{listen}");
+    assert!(listen["trigger"]["event_key"].as_str().unwrap().contains("MESSAGE"), "{listen}");
+    let steps = answer["guidance"]["plan_steps"].to_string();
+    assert!(steps.contains("Subscribe to slack.") && !steps.contains("Call "), "{steps}");
+
+    let answer = discover(&test, &["post a message to slack when an issue is opened on github"]).await;
+    let both = &answer["capabilities"][0];
+    assert_eq!((&both["trigger"]["integration"], both.get("tool").is_some()), (&json!("github"), true), "{both}");
+    let answer = discover(&test, &["trigger a build"]).await;
+    let act = &answer["capabilities"][0];
+    assert!(act.get("trigger").is_none() && act.get("tool").is_some(), "{act}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_says_too_little_gets_alternatives_and_what_to_add() {
+    let test = shipped().await;
+    let vague = ["issue", "new", "do it", "github", "send", "create new", "issues", "email", "all"];
+    for path in ["/tools/discover", "/triggers/discover"] {
+        let answer = test.post(path, json!({"use_cases": vague, "debug": true})).await.expect(200);
+        assert_eq!(answer["ready"], false);
+        for capability in answer["capabilities"].as_array().unwrap() {
+            assert!(["tool", "event", "trigger"].iter().all(|key| capability.get(key).is_none()), "{path}: {capability}");
+            assert!(capability["note"].as_str().unwrap().contains("vague"), "{path}: {capability}");
+            let sure = capability["alternatives"].as_array().unwrap().iter().any(|other| other["confidence"].as_f64().unwrap() > 0.5);
+            assert!(!sure, "{path}: {capability}");
+        }
+    }
+    let answer = discover(&test, &vague).await;
+    assert!(answer["capabilities"][0]["alternatives"].as_array().unwrap().len() == 3, "{answer}");
+    let clear = ["github issues", "send email", "new email", "list issues", "close the issue"];
+    for capability in discover(&test, &clear).await["capabilities"].as_array().unwrap() {
+        assert!(capability.get("tool").is_some() || capability.get("trigger").is_some(), "{capability}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_is_of_the_app_that_was_named_or_says_that_it_has_none() {
+    let test = shipped().await;
+    for (sentence, app) in [("trigger a build on vercel", "vercel"), ("send an sms with github", "github")] {
+        let answer = discover(&test, &[sentence]).await;
+        let capability = &answer["capabilities"][0];
+        match capability.get("tool") {
+            Some(tool) => assert_eq!(tool["integration"], app, "{capability}"),
+            None => assert!(capability["note"].as_str().unwrap().contains("has nothing that fits"), "{capability}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_only_finds_is_never_answered_with_a_change() {
+    let test = shipped().await;
+    let me = test.yard.accounts.authenticator().authenticate(&test.owner).await.unwrap().unwrap();
+    let reads = |tool: &Value| {
+        let (integration, action) = (tool["integration"].as_str().unwrap(), tool["action"].as_str().unwrap());
+        test.yard.catalog.action(me.project, "native", integration, action).unwrap().read_only
+    };
+    for sentence in [
+        "find all open invoices older than 30 days",
+        "list overdue tasks",
+        "search messages about the launch",
+        "show my unread notifications",
+        "fetch the newest leads",
+    ] {
+        let answer = discover(&test, &[sentence]).await;
+        let capability = &answer["capabilities"][0];
+        assert!(capability.get("tool").is_some_and(reads), "{sentence}: {capability}");
+    }
+    let answer = discover(&test, &["find all open invoices older than 30 days"]).await;
+    assert!(answer["capabilities"][0]["tool"]["action"].as_str().unwrap().contains("INVOICE"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_done_again_and_again_gets_a_schedule() {
+    let test = shipped().await;
+    let answer = discover(&test, &["summarize unread mail every morning"]).await;
+    let capability = &answer["capabilities"][0];
+    let action = capability["tool"]["action"].as_str().unwrap_or_default();
+    assert!(action.contains("MESSAGES") && (action.contains("SEARCH") || action.contains("LIST")), "{capability}");
+    let steps: Vec<&str> = answer["guidance"]["plan_steps"].as_array().unwrap().iter().map(|step| step.as_str().unwrap()).collect();
+    assert!(steps.last().unwrap().contains("POST /triggers/schedules/") && steps.last().unwrap().contains("0 8 * * *"), "{steps:?}");
 }
 
 const LEARNED: &str = "/tools/discover/learned";

@@ -19,6 +19,7 @@ mod composio_faults;
 mod connections;
 mod consumers;
 mod deliveries;
+mod discovered;
 mod discovery;
 mod documents;
 mod edge;

@@ -173,6 +173,30 @@ on_both! {
         assert_eq!((&content["code"], &content["retryable"]), (&json!("invalid_arguments"), &json!(false)));
     }
 
+    async fn what_a_model_gets_wrong_comes_back_as_a_result(test: &Test) {
+        for op in ["find_capabilities", "find_triggers", "discover_tools"] {
+            for arguments in [
+                json!("open an issue"), json!(7), json!(null), json!([]), json!(true), json!("[1]"), json!("{\"use_cases\""), json!({}),
+                json!({"use_cases": []}), json!({"use_cases": [" "]}), json!({"use_cases": 7}), json!({"use_cases": null}), json!({"use_cases": {}}),
+                json!({"use_case": "open an issue"}), json!({"use_cases": ["open an issue"], "limit": 3}),
+                json!({"use_cases": ["open an issue"], "limit_alternatives": "3"}), json!({"use_cases": ["open an issue"], "limit_alternatives": -1}),
+                json!({"use_cases": ["open an issue"], "provider": "nope"}), json!({"use_cases": ["open an issue"], "provider": "composio"}),
+                json!({"use_cases": vec!["open an issue"; 51]}), json!({"use_cases": ["x".repeat(20_001)]}),
+            ] {
+                let wrong = test.call(&format!("tools.agenta.{op}"), arguments.clone()).await.expect(200);
+                assert_eq!(wrong["call"]["status"]["code"], "STATUS_CODE_ERROR", "{op} {arguments}");
+                let told: Value = serde_json::from_str(wrong["call"]["data"]["content"].as_str().unwrap()).unwrap();
+                assert!(told["code"].is_string() && told["message"].is_string() && told["next_step"].is_string(), "{op} {arguments}: {told}");
+                assert_eq!(wrong["call"]["status"]["message"], told["message"]);
+            }
+        }
+        for op in ["read_config", "commit_revision", "test_run"] {
+            let wrong = test.call(&format!("tools.agenta.{op}"), json!("not an object")).await.expect(200);
+            assert_eq!(wrong["call"]["status"]["code"], "STATUS_CODE_ERROR", "{op}");
+        }
+        test.call("tools.agenta.nope", json!("x")).await.expect(400);
+    }
+
     async fn an_agent_reads_and_changes_itself(test: &Test) {
         let data = json!({"kind": "echo", "parameters": {"agent": {"instructions": {"agents_md": "Be kind."}, "tools": [], "runner": {"permissions": {"default": "ask"}}}}});
         let (variant, revision) = workflow(test, "agent", data).await;

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use kernel::{ProjectId, Role, Scope};
 use serde_json::{Value, json};
-use tools::{Discover, FindError, Finder, Named, Suggestion, Tools};
+use tools::{CallError, Discover, FindError, Finder, Named, Suggestion, Tools};
 use workflows::Workflows;
 
 use crate::discovery::documented;
@@ -75,6 +75,12 @@ fn named(name: &&str) -> Named {
     let (integration, action) = name.split_once('.').unwrap();
     let (integration, action) = (integration.to_owned(), action.to_owned());
     Named { remote: remote(&integration, &action), integration, action, description: None, input_schema: None }
+}
+
+/// A tool that the catalog does not list yet, with the schema that came along.
+fn described(name: &str) -> Named {
+    let schema = json!({"type": "object", "properties": {"degrees": {"type": "integer"}}});
+    Named { description: Some("Broil it.".to_owned()), input_schema: Some(schema), ..named(&name) }
 }
 
 fn suggestion(primary: &[&str], related: &[&str]) -> Suggestion {
@@ -203,8 +209,8 @@ async fn a_suggestion_that_is_no_readier_is_an_alternative() {
     let market = Market::open(&guild).await;
     let answer = market.ask(None, &[BAKE]).await;
     let bake = &answer["capabilities"][0];
-    assert_eq!(names(bake)[..2], ["house:bakery.BAKE", "cellar.STORE"], "{bake}");
-    assert!(!names(bake)[1..].contains(&"bakery.BAKE".to_owned()), "no alternative looks like the tool: {bake}");
+    assert_eq!(names(bake)[..3], ["house:bakery.BAKE", "cellar.STORE", "bakery.BAKE"], "{bake}");
+    assert_eq!(bake["alternatives"][1]["provider"], "guild", "our own does not hide the provider's of the same name: {bake}");
     assert_eq!((bake.get("difficulty"), bake.get("suggested_by")), (None, None));
     assert!(!answer["guidance"].to_string().contains("Ask the master."), "a plan for other tools does not help: {answer}");
 }
@@ -217,10 +223,24 @@ async fn a_suggestion_answers_where_we_find_nothing() {
     assert_eq!(names(&answer["capabilities"][0]), ["guild:cellar.DRINK"]);
     assert_eq!(answer["capabilities"][0].get("note"), None);
     for nothing in &answer["capabilities"].as_array().unwrap()[1..] {
-        let note = "Nothing fits this use case.";
+        let note = nothing["note"].as_str().unwrap();
+        assert!(note.starts_with("Nothing fits this use case."), "{nothing}");
         assert_eq!(nothing, &json!({"use_case": nothing["use_case"], "alternatives": [], "note": note}));
     }
     assert_eq!(answer["ready"], false);
+}
+
+#[tokio::test]
+async fn a_suggestion_that_is_not_listed_yet_is_used_as_it_was_described() {
+    let told = Suggestion { primary: vec![described("oven.BROIL"), described("nowhere.BROIL")], ..Suggestion::default() };
+    let market = Market::open(&Guild::says([("frobnicate the roast", told)])).await;
+    for _ in 0..2 {
+        let answer = market.ask(None, &["frobnicate the roast"]).await;
+        let tool = &answer["capabilities"][0]["tool"];
+        assert_eq!(names(&answer["capabilities"][0]), ["guild:oven.BROIL"], "an integration that nobody lists cannot be connected");
+        assert_eq!((&tool["description"], &tool["provider_action"]), (&json!("Broil it."), &json!("OVEN_BROIL")));
+        assert!(tool["input_schema"]["properties"]["degrees"].is_object(), "{tool}");
+    }
 }
 
 #[tokio::test]
@@ -252,4 +272,10 @@ async fn a_search_that_fails_leaves_ours_and_a_note() {
     let answer = market.ask(Some("guild"), &["heat dough"]).await;
     assert_eq!((names(&answer["capabilities"][0])[0].as_str(), &answer["notes"]), ("guild:oven.HEAT", &json!([note])));
     assert_eq!(guild.asked().len(), 2, "a failure is not remembered");
+    for provider in [None, Some("guild".to_owned())] {
+        let request = Discover { use_cases: vec!["zorp the quux".to_owned()], provider, alternatives: 3, debug: false };
+        let failed = market.tools.discover(market.scope, &request).await.unwrap_err();
+        assert!(matches!(&failed, CallError::Upstream { uncertain: false, .. }), "{failed}");
+        assert_eq!(failed.to_string(), "The Guild's search could not be asked (it answered 502), and nothing else fits.");
+    }
 }

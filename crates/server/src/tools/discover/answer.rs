@@ -30,7 +30,7 @@ pub struct DiscoveredEvents {
     pub notes: Vec<String>,
 }
 
-/// What fits one use case; without `tool` when nothing does.
+/// What fits one use case; without `tool` when nothing does, when the use case is too vague to choose, and when it waits for an event.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolCapability {
@@ -104,11 +104,16 @@ pub struct FoundEvent {
     pub provider_event: String,
 }
 
-/// Another tool that fits.
+/// Another tool that fits, ready to be put into an agent's configuration.
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AlternativeTool {
+    #[schema(example = "gateway")]
+    pub r#type: String,
+    pub provider: String,
     pub integration: String,
+    /// The connection to call it through, when there is one.
+    pub connection: Option<String>,
     pub action: String,
     pub provider_action: String,
     pub description: String,
@@ -122,7 +127,12 @@ pub struct AlternativeTool {
 #[derive(Debug, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AlternativeEvent {
+    #[schema(example = "trigger")]
+    pub r#type: String,
+    pub provider: String,
     pub integration: String,
+    /// The connection to watch, when there is one.
+    pub connection: Option<String>,
     pub event_key: String,
     pub provider_event: String,
     pub description: String,
