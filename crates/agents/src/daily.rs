@@ -110,17 +110,10 @@ impl Day {
 
 /// Takes a step, and tells of everything that it gave or took.
 fn take(held: &mut BTreeSet<(i64, AppName)>, step: &Step, mut told: impl FnMut(i64, &AppName, bool)) {
+    let pair = |app: &AppName| (step.agent, app.clone());
     match (&step.app, step.change) {
-        (Some(app), Change::Assigned | Change::Reassigned) => {
-            if held.insert((step.agent, app.clone())) {
-                told(step.agent, app, true);
-            }
-        }
-        (Some(app), Change::Unassigned) => {
-            if held.remove(&(step.agent, app.clone())) {
-                told(step.agent, app, false);
-            }
-        }
+        (Some(app), Change::Assigned | Change::Reassigned) if held.insert(pair(app)) => told(step.agent, app, true),
+        (Some(app), Change::Unassigned) if held.remove(&pair(app)) => told(step.agent, app, false),
         // With an agent go its assignments.
         (_, Change::Deleted) => held.retain(|(agent, app)| {
             let stays = *agent != step.agent;

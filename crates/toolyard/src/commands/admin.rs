@@ -113,7 +113,7 @@ pub(super) async fn existing(config: Config) -> anyhow::Result<Yard> {
         let address = store::redact(&config.database_url);
         anyhow::bail!("there is no database at {address}; start `toolyard serve` once, or name the right --data-dir");
     }
-    Yard::open(config).await
+    Box::pin(Yard::open(config)).await
 }
 
 pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::Result<()> {
