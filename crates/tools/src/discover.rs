@@ -13,7 +13,7 @@ use std::time::Duration;
 use catalog::search::Kind;
 use catalog::{Asked, CatalogError, Examples, Found, Integration, Meaning, Wanted};
 use connections::Connection;
-use kernel::{Scope, suggest};
+use kernel::Scope;
 use serde_json::{Map, Value};
 
 pub(crate) use advisor::Advisor;
@@ -127,10 +127,12 @@ impl Tools {
     fn check_provider(&self, provider: Option<&str>) -> Result<(), CallError> {
         let Some(Err(error)) = provider.map(|provider| self.catalog.source(provider)) else { return Ok(()) };
         Err(match error {
-            CatalogError::UnknownProvider(key) => {
+            CatalogError::UnknownProvider(missing) => {
                 let known: Vec<&str> = self.catalog.providers().iter().map(|provider| provider.key).collect();
-                let (hint, all) = (suggest::did_you_mean(&key, known.iter().copied()), known.join("`, `"));
-                CallError::BadFilter(format!("`{key}` is not a provider that can be searched; leave it out, or name one of `{all}`.{hint}"))
+                let (key, all) = (&missing.key, known.join("`, `"));
+                CallError::BadFilter(format!(
+                    "`{key}` is not a provider that can be searched; leave it out, or name one of `{all}`{missing}"
+                ))
             }
             other => CallError::Connection(other.into()),
         })
