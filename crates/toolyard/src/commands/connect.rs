@@ -221,7 +221,7 @@ pub(super) async fn connect(config: Config, args: ConnectArgs) -> anyhow::Result
     } else if is_ready(&reply["connection"]) {
         print::out(&format!("connected {integration} as {slug}{}\n", account(&reply["connection"])));
         if let Some(note) = reply["connection"]["status"]["message"].as_str() {
-            print::out(&format!("note: {note}\n"));
+            eprintln!("note: {note}");
         }
     }
     Ok(())
