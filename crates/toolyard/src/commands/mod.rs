@@ -181,7 +181,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Mcp(args) => mcp::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
-        Command::Composio(command) => composio::run(config, command).await?,
+        Command::Composio(command) => Box::pin(composio::run(config, command)).await?,
         Command::Key(command) => admin::key(config, command).await?,
         Command::Completions { shell } => print::out(&completions(shell)),
         Command::Bench(command) => bench::run(command).await?,
