@@ -24,8 +24,7 @@ macro_rules! schedule_columns {
 macro_rules! delivery_columns {
     () => {
         "project_id, id, subscription_id, schedule_id, event_row_id, event_id, event_key, state, code, message, data, attempts, approval_id, due_at, \
-         cancelled_by_id, \
-         created_at, updated_at"
+         cancelled_by_id, created_at, updated_at"
     };
 }
 
