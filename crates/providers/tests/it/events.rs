@@ -279,5 +279,5 @@ async fn polling_finds_each_thing_once() {
     test.service.on(&at("&after=4"), 200, json!({"things": "none"}));
     assert!(matches!(test.poll(Some(&second.cursor)).await, Err(WatchError::Upstream(_))));
     test.service.on(&at("&after=4"), 403, json!({"message": "expired"}));
-    assert!(matches!(test.poll(Some(&second.cursor)).await, Err(WatchError::Unauthorized(_))));
+    assert!(matches!(test.poll(Some(&second.cursor)).await, Err(WatchError::Forbidden(_))));
 }
