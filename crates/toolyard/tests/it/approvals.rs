@@ -184,7 +184,7 @@ on_both! {
         workflow(test, "outer", json!({"steps": [{"name": "a", "call": "workflow.variant.pay"}]})).await;
         let outer = run(json!({"workflow": {"slug": "outer"}}), json!({})).await;
         assert!(outer.status == 424 && outer.text.contains("does not allow"), "{}", outer.text);
-        let target = json!({"target": {"workflow_variant_id": made["workflow"]["variant_id"]}, "inputs": {"messages": []}});
+        let target = json!({"target": {"workflow_variant_id": made["workflow"]["variant_id"]}, "inputs": {"messages": [{"role": "user", "content": "hi"}]}});
         assert!(test.call("tools.agenta.test_run", target).await.detail(403).contains("does not allow"));
         assert_eq!(test.get("/workflows/runs").await.expect(200)["runs"].as_array().unwrap().iter().filter(|run| run["workflow_id"] == *id).count(), 0);
         ask_before(test, "workflow.environment.staging.pay", "ask").await;
