@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::support::{Fake, Oidc, call_body, fake_connection, manifests, postgres_schema};
+use crate::support::{Fake, Oidc, call_body, fake_connection, manifests, postgres_schema, until};
 
 pub fn program(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolyard"));
@@ -641,6 +641,32 @@ async fn triggers_are_made_and_watched_from_the_shell() {
     assert_eq!(server.send(Method::POST, path, Some(json!({"n": 1}))).await.0, 202);
     let output = child.wait_with_output().await.unwrap();
     assert_eq!((output.status.code(), serde_json::from_slice::<Value>(&output.stdout).unwrap()), (Some(0), json!({"n": 1})));
+}
+
+#[tokio::test]
+async fn a_dead_delivery_is_a_warning_and_a_paused_server_says_so() {
+    let dir = TempDir::new().unwrap();
+    let log = dir.path().join("log");
+    let file = std::fs::File::create(&log).unwrap();
+    let server = Server::start(dir.path(), |command| {
+        command.stderr(file).env("TOOLYARD_LOG_FORMAT", "json");
+    })
+    .await;
+    let made = server.post("/triggers/subscriptions", json!({"subscription": {"data": {"event_key": "WEBHOOK_RECEIVED"}}})).await;
+    let (id, url) = (made["subscription"]["id"].as_str().unwrap(), made["subscription"]["url"].as_str().unwrap());
+    assert_eq!(server.send(Method::POST, url.strip_prefix(&server.url).unwrap(), Some(json!({}))).await.0, 202);
+    let warned = || {
+        let text = std::fs::read_to_string(&log).unwrap();
+        text.lines().any(|line| line.contains("a delivery was given up") && line.contains("WARN") && line.contains(id))
+    };
+    until("the log says so", async || warned()).await;
+    assert_eq!(server.terminate().await, 0);
+    let server = Server::start(dir.path(), |command| {
+        command.env("TOOLYARD_PAUSED", "true");
+    })
+    .await;
+    assert!(server.greeting.contains("triggers  paused"), "{}", server.greeting);
+    assert_eq!(server.send(Method::GET, "/health", None).await.1["triggers"], "paused");
 }
 
 #[tokio::test]

@@ -267,18 +267,18 @@ pub(super) async fn delivery_id(client: &Client, written: &str) -> anyhow::Resul
 }
 
 pub(super) async fn cancel(config: &Config, args: &OneArgs) -> anyhow::Result<()> {
-    let client = Client::new(config, &args.remote)?;
-    let id = delivery_id(&client, &args.id).await?;
-    let reply = client.post(&format!("/triggers/deliveries/{}/cancel", encode(&id)), &json!({})).await?;
-    print::done(&reply, args.json, &format!("cancelled {id}"));
-    Ok(())
+    act(config, args, "cancel", |id| format!("cancelled {id}")).await
 }
 
 pub(super) async fn retry(config: &Config, args: &OneArgs) -> anyhow::Result<()> {
+    act(config, args, "retry", |id| format!("running {id} again")).await
+}
+
+async fn act(config: &Config, args: &OneArgs, verb: &str, done: impl Fn(&str) -> String) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
     let id = delivery_id(&client, &args.id).await?;
-    let reply = client.post(&format!("/triggers/deliveries/{}/retry", encode(&id)), &json!({})).await?;
-    print::done(&reply, args.json, &format!("running {id} again"));
+    let reply = client.post(&format!("/triggers/deliveries/{}/{verb}", encode(&id)), &json!({})).await?;
+    print::done(&reply, args.json, &done(&id));
     Ok(())
 }
 
