@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::super::client::{Client, Remote};
 use super::super::connect::pair;
 use super::super::integrations::text;
+use super::super::names::reference;
 use super::super::{print, typed};
 use super::make::{connection, event_schema, mapping, misfire, read};
 use super::{Kind, called, named};
@@ -21,7 +22,7 @@ pub(super) struct UpdateArgs {
     /// Another name
     #[arg(long)]
     name: Option<String>,
-    /// Slug of another workflow to run
+    /// Slug or id of another workflow to run
     #[arg(long, value_name = "SLUG")]
     workflow: Option<String>,
     /// Run what is deployed there
@@ -175,10 +176,10 @@ impl UpdateArgs {
         };
         references.retain(|name, _| !name.ends_with("_revision") && !name.starts_with("environment"));
         if let Some(slug) = &self.workflow {
-            references.insert("workflow".to_owned(), json!({"slug": slug}));
+            references.insert("workflow".to_owned(), reference(slug));
         }
         if let Some(slug) = self.environment.as_ref().filter(|slug| !slug.is_empty()) {
-            references.insert("environment".to_owned(), json!({"slug": slug}));
+            references.insert("environment".to_owned(), reference(slug));
         }
         if let Some(version) = self.version.as_ref().filter(|version| *version != "latest") {
             references.insert("workflow_revision".to_owned(), json!({"version": version}));
@@ -227,7 +228,8 @@ pub(super) async fn update(config: &Config, args: &UpdateArgs) -> anyhow::Result
         Kind::Schedule => args.clock.apply(&mut row["data"]),
     }
     let kept = ["id", "connection_id", "name", "description", "tags", "meta", "flags", "data"];
-    let body: Map<String, Value> = kept.iter().map(|field| ((*field).to_owned(), row[*field].take())).collect();
+    let said = kept.iter().filter(|field| !row[**field].is_null());
+    let body: Map<String, Value> = said.map(|field| ((*field).to_owned(), row[*field].clone())).collect();
     let reply = client.put(&kind.path(&text(&json!(body), "id")), &json!({kind.one(): body})).await?;
     let saved = &reply[kind.one()];
     let next = saved["next_fire_at"].as_str().map(|next| format!(", next at {}", print::time(next))).unwrap_or_default();
