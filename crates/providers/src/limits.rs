@@ -74,7 +74,7 @@ mod tests {
         let limits: TimeLimits = "10, github=60,openapi/orders=120".parse().unwrap();
         assert_eq!(limits.usual, Duration::from_secs(10));
         assert_eq!(limits.named().collect::<Vec<_>>(), ["github"]);
-        assert_eq!(limits.others[&("openapi".to_owned(), "orders".to_owned())], Duration::from_secs(120));
+        assert_eq!(limits.others[&("openapi".to_owned(), "orders".to_owned())], Duration::from_mins(2));
         for wrong in ["x", "0", "3601", "github=", "github=x", "=5", "mcp/files=5", "openapi/=5"] {
             assert!(wrong.parse::<TimeLimits>().is_err(), "{wrong}");
         }
