@@ -145,7 +145,9 @@ pub(super) fn outcome(reply: &Value, json: bool) -> bool {
         let content: Value = serde_json::from_str(call["data"]["content"].as_str().unwrap_or("null")).unwrap_or(Value::Null);
         // An integration's result travels in an envelope.
         let data = if content["successful"].is_boolean() { &content["data"] } else { &content };
-        if succeeded || !data.is_null() {
+        // What only repeats the message below is not said twice.
+        let says_no_more = data.is_null() || *data == json!({"error": call["status"]["message"]});
+        if succeeded || !says_no_more {
             print::json(data);
         }
     }
