@@ -10,7 +10,7 @@ mod recurring;
 
 use std::time::Duration;
 
-use catalog::search::Kind;
+use catalog::search::{Kind, Reasons};
 use catalog::{Asked, CatalogError, Examples, Found, Integration, Meaning, Wanted};
 use connections::Connection;
 use kernel::Scope;
@@ -214,27 +214,37 @@ impl Desk<'_> {
     }
 
     fn case<'a>(&self, text: &'a str, meaning: &Meaning, kind: Kind) -> Result<Case<'a>, CallError> {
-        let asked = self.search(text, meaning, kind, 1 + self.alternatives())?;
-        let Asked { mut found, event, names_integration, is_vague, only_finds } = asked;
-        let wish = Wish::of(event);
+        let mut asked = self.search(text, meaning, kind, 1 + self.alternatives())?;
+        let wish = Wish::of(asked.event);
+        let (mut acts, mut waits) = ((text, meaning), (text, meaning));
+        let by_words = Meaning::default();
+        if let (Wish::ActWhen, Kind::Action, Some((head, tail))) = (wish, kind, when_clause(text)) {
+            let head_alone = self.search(head, &by_words, kind, 1 + self.alternatives())?;
+            if !head_alone.is_vague {
+                (acts, waits, asked) = ((head, &by_words), (tail, &by_words), head_alone);
+            }
+        }
+        let Asked { mut found, names_integration, is_vague, only_finds, .. } = asked;
         let mut case = Case { text, wish, choices: Vec::new(), doubt: None, trigger: None, difficulty: None };
         if kind == Kind::Action && wish.waits() && !is_vague {
-            case.trigger = self.event(text, meaning)?;
+            case.trigger = self.event(waits.0, waits.1)?;
         }
         let is_of_another_app = |found: &Found| names_integration && found.reasons.app <= 0.0;
         let fits = |found: &Found| !(only_finds && found.changes_something());
         if !found.iter().all(fits) {
-            found = self.deeper(text, meaning, kind, fits)?;
+            found = self.deeper(acts.0, acts.1, kind, fits)?;
         }
         if wish == Wish::Wait && kind == Kind::Action {
             // A tool cannot wait. Where no event fits, one that reads can be run on a schedule.
             found.retain(|found| case.trigger.is_none() && found.reads_only());
         } else if found.first().is_some_and(is_of_another_app) {
-            let mut own = self.deeper(text, meaning, kind, |found| found.reasons.app > 0.0 && fits(found))?;
-            if own.first().is_some_and(|best| best.reasons.name > 0.0 || best.reasons.example > 0.0) {
-                own.extend(found.into_iter().filter(is_of_another_app));
-                found = own;
-            }
+            let shares_more_than_the_app = |found: &Found| {
+                let Reasons { app, name, example, verb, .. } = found.reasons;
+                app > 0.0 && (name > 0.0 || example > 0.0) && verb >= 0.0
+            };
+            let mut own = self.deeper(acts.0, acts.1, kind, |found| shares_more_than_the_app(found) && fits(found))?;
+            own.extend(found.into_iter().filter(is_of_another_app));
+            found = own;
         }
         case.doubt = match found.first() {
             _ if is_vague => Some(Doubt::Vague),
@@ -385,7 +395,7 @@ impl Case<'_> {
             (Kind::Action, _) if self.wish.waits() => {
                 "This reads like an event, but no event here fits. Tools act, they do not wait; run one on a schedule instead."
             }
-            (_, Some(Doubt::OtherApp)) => "The app that this names has nothing that fits; the alternatives are from others.",
+            (_, Some(Doubt::OtherApp)) => "The app that this names has nothing that clearly fits; the alternatives are from others.",
             (Kind::Event, None) if self.wish == Wish::Act => {
                 "This reads like something to do, not to wait for; POST /tools/discover finds tools."
             }
@@ -393,6 +403,13 @@ impl Case<'_> {
         };
         Some(text.to_owned())
     }
+}
+
+/// What to do and when, of "post to Slack when an issue is opened".
+fn when_clause(text: &str) -> Option<(&str, &str)> {
+    let lower = text.to_ascii_lowercase();
+    let at = [" when ", " whenever ", " once "].iter().filter_map(|word| lower.find(word)).min()?;
+    Some((text[..at].trim(), text[at..].trim()))
 }
 
 #[cfg(test)]
