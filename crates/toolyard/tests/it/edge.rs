@@ -98,7 +98,7 @@ on_both! {
     }
 
     async fn a_trigger_is_changed_by_what_was_read_of_it(test: &Test) {
-        test.post("/simple/workflows", json!({"workflow": {"slug": "w", "data": {"steps": [{"name": "one", "call": "tools.native.fake.QUERY_THINGS.main"}]}}})).await.expect(200);
+        test.post("/simple/workflows", json!({"workflow": {"slug": "w", "data": {"kind": "echo"}}})).await.expect(200);
         let data = json!({"event_key": "tick", "schedule": "0 9 * * *", "references": {"workflow": {"slug": "w"}}});
         let made = test.post("/triggers/schedules", json!({"schedule": {"name": "s", "data": data}})).await.expect(200)["schedule"].take();
         let path = format!("/triggers/schedules/{}", made["id"].as_str().unwrap());
