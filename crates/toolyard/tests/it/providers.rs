@@ -207,7 +207,7 @@ async fn a_tool_is_called(house: &House) {
 
     let first = house.call_keyed("k1", &name, &sample.arguments).await.expect(200);
     assert_eq!(first, house.call_keyed("k1", &name, &sample.arguments).await.expect(200));
-    let recorded = test.get(&format!("/tools/calls?limit=100&call_ref={name}")).await.expect(200);
+    let recorded = test.get(&format!("/tools/calls?limit=100&tool={name}")).await.expect(200);
     assert!(recorded["count"].as_u64().unwrap() >= 4, "{recorded:#}");
 
     let rule = json!({"permissions": {"default": "allow", "rules": [{"pattern": name, "permission": "deny"}]}});

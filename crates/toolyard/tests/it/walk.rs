@@ -91,7 +91,10 @@ fn shows_more(path: &str) -> bool {
 /// Whether an answer holds no rows: a list says so itself, anything else by its count.
 fn is_empty(body: &Value) -> bool {
     let counted = ["count", "total", "total_agents"].iter().any(|count| body[*count] == 0);
-    body.as_array().map_or(counted, Vec::is_empty)
+    // Days are there whether something happened or not.
+    let idle = |day: &Value| day["assigned"] == 0 && day["active"] == 0;
+    let idle = body["days"].as_array().is_some_and(|days| days.iter().all(idle));
+    body.as_array().map_or(counted || idle, Vec::is_empty)
 }
 
 #[test]
