@@ -30,7 +30,8 @@ async function use(name, client, transport, handle) {
   const wrong = await call("GET_A_THING", {});
   const made = await call("MAKE_A_THING", { title: name });
   const version = client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion ?? null;
-  console.log(JSON.stringify({ name, version, tools: tools.length, read: read.structuredContent, wrong: wrong.isError, made: made.structuredContent, asked }));
+  const ofFake = tools.filter((tool) => tool.name.includes("__fake__")).length;
+  console.log(JSON.stringify({ name, version, tools: ofFake, read: read.structuredContent, wrong: wrong.isError, made: made.structuredContent, asked }));
   await client.close();
 }
 

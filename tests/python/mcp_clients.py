@@ -44,7 +44,7 @@ async def use(name, mode, server):
                 {
                     "name": name,
                     "version": client.protocol_version,
-                    "tools": len(tools),
+                    "tools": sum("__fake__" in tool.name for tool in tools),
                     "read": read.structured_content,
                     "wrong": wrong.is_error,
                     "made": made.structured_content,
