@@ -15,7 +15,7 @@ use crate::edge::{ApiError, ApiResult, NoFilters, Operator, PathOf, Payload, Que
 
 /// An OAuth app, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct AppBody {
+pub struct OAuthAppBody {
     pub id: Uuid,
     pub provider_key: String,
     pub integration_key: String,
@@ -29,16 +29,16 @@ pub struct AppBody {
 
 /// One app in an answer.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct AppAnswer {
+pub struct OAuthAppAnswer {
     pub count: usize,
-    pub oauth_app: AppBody,
+    pub oauth_app: OAuthAppBody,
 }
 
 /// Apps in an answer.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct AppsAnswer {
+pub struct OAuthAppsAnswer {
     pub count: usize,
-    pub oauth_apps: Vec<AppBody>,
+    pub oauth_apps: Vec<OAuthAppBody>,
 }
 
 /// A request to keep an app; one for the same integration is replaced.
@@ -68,8 +68,8 @@ impl std::fmt::Debug for NewAppBody {
     }
 }
 
-fn body(app: &App, found: OAuthApp) -> AppBody {
-    AppBody {
+fn body(app: &App, found: OAuthApp) -> OAuthAppBody {
+    OAuthAppBody {
         id: found.id.uuid(),
         provider_key: found.provider,
         integration_key: found.integration,
@@ -80,7 +80,7 @@ fn body(app: &App, found: OAuthApp) -> AppBody {
     }
 }
 
-async fn set_for(app: &App, owner: Owner, request: SetApp) -> ApiResult<Json<AppAnswer>> {
+async fn set_for(app: &App, owner: Owner, request: SetApp) -> ApiResult<Json<OAuthAppAnswer>> {
     let new = request.oauth_app;
     let new = NewApp {
         provider: new.provider_key.unwrap_or_else(|| "native".to_owned()),
@@ -90,12 +90,12 @@ async fn set_for(app: &App, owner: Owner, request: SetApp) -> ApiResult<Json<App
         scopes: new.scopes,
     };
     let made = app.connections.set_app(owner, new).await?;
-    Ok(Json(AppAnswer { count: 1, oauth_app: body(app, made) }))
+    Ok(Json(OAuthAppAnswer { count: 1, oauth_app: body(app, made) }))
 }
 
-async fn list_for(app: &App, owner: Owner) -> ApiResult<Json<AppsAnswer>> {
+async fn list_for(app: &App, owner: Owner) -> ApiResult<Json<OAuthAppsAnswer>> {
     let apps: Vec<_> = app.connections.list_apps(owner).await?.into_iter().map(|found| body(app, found)).collect();
-    Ok(Json(AppsAnswer { count: apps.len(), oauth_apps: apps }))
+    Ok(Json(OAuthAppsAnswer { count: apps.len(), oauth_apps: apps }))
 }
 
 async fn delete_for(app: &App, owner: Owner, id: AppId) -> ApiResult<StatusCode> {
@@ -108,23 +108,23 @@ async fn delete_for(app: &App, owner: Owner, id: AppId) -> ApiResult<StatusCode>
 
 /// Keep an OAuth app of the project
 #[utoipa::path(post, path = "/tools/oauth-apps", operation_id = "set_oauth_app", tag = "Tools", security(("key" = ["edit_tools"])), request_body = SetApp,
-    responses((status = 200, body = AppAnswer)))]
+    responses((status = 200, body = OAuthAppAnswer)))]
 pub(crate) async fn set(
     Scoped(scope, _): Scoped<EditTools>,
     State(app): State<App>,
     Payload(request): Payload<SetApp>,
-) -> ApiResult<Json<AppAnswer>> {
+) -> ApiResult<Json<OAuthAppAnswer>> {
     set_for(&app, Owner::Project(scope.project), request).await
 }
 
 /// List the project's OAuth apps
 #[utoipa::path(get, path = "/tools/oauth-apps", operation_id = "list_oauth_apps", tag = "Tools", security(("key" = ["view_tools"])),
-    responses((status = 200, body = AppsAnswer)))]
+    responses((status = 200, body = OAuthAppsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTools>,
     State(app): State<App>,
     _: QueryOf<NoFilters>,
-) -> ApiResult<Json<AppsAnswer>> {
+) -> ApiResult<Json<OAuthAppsAnswer>> {
     list_for(&app, Owner::Project(scope.project)).await
 }
 
@@ -141,15 +141,19 @@ pub(crate) async fn delete(
 
 /// Keep an OAuth app for all projects
 #[utoipa::path(post, path = "/admin/oauth-apps", operation_id = "set_deployment_oauth_app", tag = "Admin", security(("operator" = [])), request_body = SetApp,
-    responses((status = 200, body = AppAnswer)))]
-pub(crate) async fn set_everywhere(_: Operator, State(app): State<App>, Payload(request): Payload<SetApp>) -> ApiResult<Json<AppAnswer>> {
+    responses((status = 200, body = OAuthAppAnswer)))]
+pub(crate) async fn set_everywhere(
+    _: Operator,
+    State(app): State<App>,
+    Payload(request): Payload<SetApp>,
+) -> ApiResult<Json<OAuthAppAnswer>> {
     set_for(&app, Owner::Deployment, request).await
 }
 
 /// List the OAuth apps for all projects
 #[utoipa::path(get, path = "/admin/oauth-apps", operation_id = "list_deployment_oauth_apps", tag = "Admin", security(("operator" = [])),
-    responses((status = 200, body = AppsAnswer)))]
-pub(crate) async fn list_everywhere(_: Operator, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<AppsAnswer>> {
+    responses((status = 200, body = OAuthAppsAnswer)))]
+pub(crate) async fn list_everywhere(_: Operator, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<OAuthAppsAnswer>> {
     list_for(&app, Owner::Deployment).await
 }
 

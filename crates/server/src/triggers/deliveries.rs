@@ -85,7 +85,7 @@ pub struct EndStatus {
 
 /// An event as it came in.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct EventAnswer {
+pub struct StoredEventAnswer {
     pub count: usize,
     pub event: StoredEvent,
 }
@@ -252,12 +252,12 @@ pub(crate) async fn complete(
 
 /// Read an event as it came in
 #[utoipa::path(get, path = "/triggers/events/{event_row_id}", operation_id = "fetch_trigger_stored_event", tag = "Triggers", security(("key" = ["view_triggers"])),
-    params(("event_row_id" = Uuid, Path)), responses((status = 200, body = EventAnswer), (status = 404, description = "No such event")))]
+    params(("event_row_id" = Uuid, Path)), responses((status = 200, body = StoredEventAnswer), (status = 404, description = "No such event")))]
 pub(crate) async fn event(
     Scoped(scope, _): Scoped<ViewTriggers>,
     State(app): State<App>,
     PathOf(id): PathOf<Uuid>,
-) -> ApiResult<Json<EventAnswer>> {
+) -> ApiResult<Json<StoredEventAnswer>> {
     let event = app.triggers.event(scope, EventId::from(id)).await?;
     let (body, body_base64) = match String::from_utf8(event.body) {
         Ok(text) => (Some(text), None),
@@ -274,7 +274,7 @@ pub(crate) async fn event(
         attributes: event.attributes,
         received_at: event.received_at.to_string(),
     };
-    Ok(Json(EventAnswer { count: 1, event }))
+    Ok(Json(StoredEventAnswer { count: 1, event }))
 }
 
 /// See what a mapping makes of an event

@@ -74,3 +74,27 @@ fn every_parameter_stands_where_the_document_says() {
         }
     }
 }
+
+/// Two types of one name would share one place in the document, and one of them would be described wrongly.
+#[test]
+fn every_body_has_a_name_of_its_own() {
+    fn sources(folder: &std::path::Path, into: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, into);
+            } else {
+                into.push(std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let mut files = Vec::new();
+    sources(&crate::support::repository().join("crates/server/src"), &mut files);
+    let mut seen = std::collections::BTreeSet::new();
+    for line in files.iter().flat_map(|text| text.lines()) {
+        let Some(rest) = line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum ")) else { continue };
+        let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+        assert!(seen.insert(name), "`{name}` is defined twice");
+    }
+    assert!(seen.len() > 50, "the sources are read");
+}
