@@ -176,7 +176,7 @@ impl ProjectTools {
         if let Some(error) = error {
             return Err(Fault::Params(error));
         }
-        let entries = self.entries().await?;
+        let entries = self.callable().await?;
         let mut results = Vec::with_capacity(use_cases.len());
         for capability in data["capabilities"].as_array().into_iter().flatten() {
             results.push(self.result(capability, &entries).await?);

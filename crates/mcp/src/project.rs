@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Action, Integration};
+use connections::Connection;
 use futures_util::future::BoxFuture;
 use kernel::json::Document;
 use kernel::{CallRef, Scope};
@@ -53,12 +54,26 @@ impl ProjectTools {
         self.approver.scope
     }
 
-    /// Everything that can be called, in an order that stays.
-    pub(crate) async fn entries(&self) -> Result<Vec<Entry>, Fault> {
+    /// What is listed: everything that the project connected or made, in an order that stays.
+    async fn entries(&self) -> Result<Vec<Entry>, Fault> {
+        self.entries_through(self.connections().await?).await
+    }
+
+    /// What can be called: the same, and what needs no account. That is not listed, for it would fill every client's context.
+    pub(crate) async fn callable(&self) -> Result<Vec<Entry>, Fault> {
+        let mut rows = self.connections().await?;
+        rows.extend(self.tools().connections.implicit(self.scope().project, &rows));
+        self.entries_through(rows).await
+    }
+
+    async fn connections(&self) -> Result<Vec<Connection>, Fault> {
+        let found = self.tools().connections.query(self.scope().project, None, None).await;
+        found.map_err(|error| Fault::internal(&error))
+    }
+
+    async fn entries_through(&self, mut rows: Vec<Connection>) -> Result<Vec<Entry>, Fault> {
         let (tools, scope) = (self.tools(), self.scope());
-        let mut rows = tools.connections.query(scope.project, None, None).await.map_err(|error| Fault::internal(&error))?;
-        rows.extend(tools.connections.implicit(scope.project, &rows));
-        rows.retain(connections::Connection::is_usable);
+        rows.retain(Connection::is_usable);
         rows.sort_by(|a, b| (&a.provider, &a.integration, &a.slug).cmp(&(&b.provider, &b.integration, &b.slug)));
         let mut entries = Vec::new();
         for row in &rows {
@@ -152,7 +167,7 @@ impl ProjectTools {
         if !is_hashed(name) && name.parse::<CallRef>().is_ok() {
             return Ok(name.to_owned());
         }
-        let named = self.entries().await?.iter().map(Entry::call_ref).find(|call_ref| function_name(call_ref) == name);
+        let named = self.callable().await?.iter().map(Entry::call_ref).find(|call_ref| function_name(call_ref) == name);
         named.ok_or_else(|| Fault::Params(format!("Unknown tool: {}", name.chars().take(200).collect::<String>())))
     }
 

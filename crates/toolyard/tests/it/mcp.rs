@@ -37,7 +37,12 @@ pub(crate) fn request(path: &str, key: &str, headers: &[(String, String)], messa
 
 async fn ask(test: &Test, path: &str, key: &str, method: &str, params: Value, capabilities: Value) -> Reply {
     let (message, headers) = newest(method, &params, &capabilities);
-    test.send(request(path, key, &headers, &message)).await
+    let mut reply = test.send(request(path, key, &headers, &message)).await;
+    // What takes longer than a moment comes as a stream that ends with the answer.
+    if reply.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream") {
+        reply.text = events(&reply.text).pop().unwrap().to_string();
+    }
+    reply
 }
 
 /// The result of a request of the newest revision, by the owner.
@@ -278,6 +283,8 @@ on_both! {
         let found = search("find_tools", json!({"use_cases": ["make a fake thing"]})).await;
         let first = &found["structuredContent"]["results"][0];
         assert!(first["tools"].as_array().unwrap().is_empty() && first["connect"][0]["integration"] == "fake", "{found}");
+        let free = search("find_tools", json!({"use_cases": ["search hacker news"]})).await["structuredContent"].take();
+        assert_eq!(free["results"][0]["tools"][0]["name"], "tools__native__hacker-news__SEARCH__hacker-news-main", "it needs no account");
         let link = search("connect", json!({"integration": "fake"})).await["structuredContent"].take();
         assert!(link["status"] == "waiting" && link["url"].as_str().unwrap().contains("/connect/"), "{link}");
         assert_eq!(search("connect", json!({"integration": "nothing"})).await["isError"], true);
@@ -309,9 +316,7 @@ on_both! {
         let second = result(test, "/mcp", "tools/list", json!({"cursor": first["nextCursor"]})).await;
         let tools: Vec<&Value> = [&first, &second].into_iter().flat_map(|page| page["tools"].as_array().unwrap()).collect();
         let names: std::collections::HashSet<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-        assert_eq!((first["tools"].as_array().unwrap().len(), names.len()), (200, tools.len()));
-        assert_eq!(names.iter().filter(|name| name.starts_with("tools__native__fake__")).count(), 203);
-        assert!(names.iter().any(|name| name.ends_with("__hacker-news-main")), "what needs no account is listed too");
+        assert_eq!((first["tools"].as_array().unwrap().len(), tools.len(), names.len()), (200, 203, 203));
         assert!(second.get("nextCursor").is_none());
         assert!(tools[0]["description"].as_str().unwrap().ends_with("(connection `c00`)"), "which of several accounts it is");
     }
