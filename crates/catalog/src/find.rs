@@ -78,6 +78,8 @@ pub struct Found {
     /// How much of the use case it explains, from 0 to 1.
     pub confidence: f32,
     pub reasons: Reasons,
+    /// Whether the use case clearly names its integration.
+    pub is_named: bool,
 }
 
 impl Found {
@@ -305,7 +307,8 @@ impl Catalog {
         let found = answer.hits.into_iter().filter_map(|hit| {
             let (_, shelf) = shelves.iter().find(|(number, _)| *number == hit.document >> POSITION_BITS)?;
             let (integration, item) = shelf.item(hit.document)?.clone();
-            Some(Found { integration, item, score: hit.score, confidence: hit.confidence, reasons: hit.reasons })
+            let search::Hit { score, confidence, reasons, is_named, .. } = hit;
+            Some(Found { integration, item, score, confidence, reasons, is_named })
         });
         Ok(Asked {
             found: found.collect(),

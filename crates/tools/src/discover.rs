@@ -239,8 +239,8 @@ impl Desk<'_> {
             found.retain(|found| case.trigger.is_none() && found.reads_only());
         } else if found.first().is_some_and(is_of_another_app) {
             let shares_more_than_the_app = |found: &Found| {
-                let Reasons { app, name, example, verb, .. } = found.reasons;
-                app > 0.0 && (name > 0.0 || example > 0.0) && verb >= 0.0
+                let Reasons { name, example, verb, .. } = found.reasons;
+                found.is_named && (name > 0.0 || example > 0.0) && verb >= 0.0
             };
             let mut own = self.deeper(acts.0, acts.1, kind, |found| shares_more_than_the_app(found) && fits(found))?;
             own.extend(found.into_iter().filter(is_of_another_app));

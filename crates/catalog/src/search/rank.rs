@@ -38,6 +38,8 @@ pub struct Hit {
     /// How much of the use case this hit explains, from 0 to 1.
     pub confidence: f32,
     pub reasons: Reasons,
+    /// Whether the use case clearly names its app.
+    pub is_named: bool,
 }
 
 /// What each piece of evidence added to the score.
@@ -210,7 +212,8 @@ impl<'a> Shard<'a> {
         let coverage = confidence::coverage(self.index, entry, query, is_named, collection, scale.weights);
         let confidence =
             confidence::confidence(coverage, self.sure_example.get(at).copied().unwrap_or_default(), self.meaning.get(at).copied());
-        Some(Hit { index, document: own.id, score: reasons.sum(), confidence, reasons })
+        let is_clearly_named = named.iter().any(|(app, strength)| *app == own.app && *strength >= CLEARLY);
+        Some(Hit { index, document: own.id, score: reasons.sum(), confidence, reasons, is_named: is_clearly_named })
     }
 
     fn reasons(&self, i: usize, entry: &Entry, named: &[(u32, f32)], scale: &Scale<'_>) -> Option<Reasons> {

@@ -46,7 +46,7 @@ fn found(catalog: &Catalog, project: ProjectId, provider: &str, named: &Named) -
     let integration = catalog.integration(project, provider, &named.integration).ok()?;
     let action = integration.action(&named.action).cloned().or_else(|| unlisted(named).map(Arc::new))?;
     let item = Item::Action(action);
-    Some(Found { integration, item, score: 0.0, confidence: 0.0, reasons: Reasons::default() })
+    Some(Found { integration, item, score: 0.0, confidence: 0.0, reasons: Reasons::default(), is_named: false })
 }
 
 /// An action that the catalog does not list yet, as the provider's search described it; a call of it has it listed.

@@ -217,7 +217,7 @@ async fn what_waits_is_answered_with_an_event_and_no_tool() {
 
     let answer = discover(&test, &["post a message to slack when an issue is opened on github"]).await;
     let both = &answer["capabilities"][0];
-    assert_eq!((&both["trigger"]["event_key"], &both["tool"]["action"]), (&json!("ISSUE_OPENED"), &json!("SEND_A_MESSAGE")), "{both}");
+    assert_eq!((&both["trigger"]["event_key"], &both["tool"]["integration"]), (&json!("ISSUE_OPENED"), &json!("slack")), "{both}");
     let answer = discover(&test, &["trigger a build"]).await;
     let act = &answer["capabilities"][0];
     assert!(act.get("trigger").is_none() && act.get("tool").is_some(), "{act}");
