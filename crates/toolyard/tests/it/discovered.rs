@@ -102,7 +102,7 @@ fn sundial(fake: &Fake) -> Value {
 }
 
 on_both! {
-    async fn an_app_without_accounts_is_found_listed_and_called_without_a_connection(test: &Test) {
+    async fn an_app_without_accounts_is_found_and_called_without_a_connection(test: &Test) {
         let fake = Fake::start().await;
         test.post("/tools/imports/openapi", json!({"import": {"document": sundial(&fake)}})).await.expect(200);
         let ask = || async {
@@ -131,10 +131,12 @@ on_both! {
         let called = test.post(&format!("/agents/{}/call", agent["id"]), body).await.expect(200);
         assert_eq!(called["call"]["status"]["code"], "STATUS_CODE_OK", "{called}");
 
-        let (message, headers) = crate::mcp::newest("tools/list", &json!({}), &json!({}));
-        let listed = test.send(crate::mcp::request("/mcp", &test.owner, &headers, &message)).await.expect(200);
         let name = call_ref.replace('.', "__");
-        assert!(listed["result"]["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == name), "{listed}");
+        let by_name = crate::mcp::result(test, "/mcp", "tools/call", json!({"name": name, "arguments": {}})).await;
+        assert_eq!(by_name["structuredContent"]["path"], "/echo/shadow", "{by_name}");
+        let find = json!({"name": "find_tools", "arguments": {"use_cases": ["read the shadow of the sundial"]}});
+        let searched = crate::mcp::result(test, "/mcp?mode=search", "tools/call", find).await;
+        assert_eq!(searched["structuredContent"]["results"][0]["tools"][0]["name"], name, "{searched}");
 
         let row = json!({"connection": {"slug": "sundial-main", "provider_key": "openapi", "integration_key": "sundial"}});
         let row = test.post("/tools/connections", row).await.expect(200);
