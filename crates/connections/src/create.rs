@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Fields};
 use kernel::schema::Schema;
-use kernel::{ConnectionId, ProjectId, Scope, Slug};
+use kernel::{ConnectionId, ProjectId, Scope, Slug, suggest};
 use serde_json::{Value, json};
 
 use crate::attempt::{Started, Target};
@@ -216,6 +216,12 @@ fn asked(scheme: &AuthScheme, given: &BTreeMap<String, String>) -> BTreeMap<Stri
 
 /// The fields of a scheme from what was given: complete, known and well-formed.
 pub(crate) fn check_fields(scheme: &AuthScheme, mut given: BTreeMap<String, String>) -> Result<Fields, ConnectionError> {
+    let known: Vec<String> = scheme.fields().into_iter().map(|(name, _)| name).collect();
+    if let Some(unknown) = given.keys().find(|name| !known.contains(name)) {
+        let shown: String = unknown.chars().take(40).collect();
+        let hint = suggest::did_you_mean(&shown, known.iter().map(String::as_str));
+        return Err(ConnectionError::Field(format!("`{shown}` is not a field of scheme `{}`.{hint}", scheme.name())));
+    }
     let mut fields = Fields::default();
     for (name, field) in scheme.fields() {
         let value = given.remove(&name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()).or(field.default);
@@ -235,14 +241,7 @@ pub(crate) fn check_fields(scheme: &AuthScheme, mut given: BTreeMap<String, Stri
         }
         fields.set(name, value);
     }
-    match given.keys().next() {
-        Some(unknown) => Err(ConnectionError::Field(format!(
-            "`{}` is not a field of scheme `{}`",
-            unknown.chars().take(40).collect::<String>(),
-            scheme.name()
-        ))),
-        None => Ok(fields),
-    }
+    Ok(fields)
 }
 
 fn whole_match(pattern: &str, value: &str) -> bool {

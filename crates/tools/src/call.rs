@@ -9,13 +9,14 @@ use egress::EgressError;
 use kernel::call_ref::CallRefError;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::schema::Violation;
-use kernel::{ApprovalId, CallId, CallRef, ConnectionId, Origin, Scope, Timestamp};
+use kernel::{ApprovalId, CallId, CallRef, ConnectionId, Origin, Scope, Timestamp, suggest};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use workflows::{InvokeRequest, References};
 
 use crate::discover::ActionName;
+use crate::error::named;
 use crate::idempotency::{Seen, upstream_key};
 use crate::ops;
 use crate::permission::{Permission, ToolFacts};
@@ -291,15 +292,28 @@ impl Tools {
             return Err(CallError::Connection(error.into()));
         }
         let found = reached.and_then(|()| self.catalog.integration(scope.project, provider, integration));
-        let connection = self.connections.find(scope.project, provider, integration, slug).await?;
-        let connection = connection.ok_or_else(|| CallError::ConnectionNotFound(format!("{provider}/{integration}/{slug}")))?;
-        let missing = || CallError::ActionNotFound(format!("{provider}/{integration}/{action}"));
+        let Some(connection) = self.connections.find(scope.project, provider, integration, slug).await? else {
+            return Err(self.no_connection(scope, provider, integration, slug).await);
+        };
         let integration = found.map_err(|error| match error {
             error @ (CatalogError::Upstream(_) | CatalogError::UpstreamServer(_)) => CallError::Connection(error.into()),
-            _ => missing(),
+            _ => CallError::ActionNotFound(format!("{provider}/{integration}/{action}")),
         })?;
-        let action = integration.action(action).cloned().ok_or_else(missing)?;
+        let action = integration.action(action).cloned().ok_or_else(|| CallError::no_action(&integration, action))?;
         Ok(Target { integration, action, connection })
+    }
+
+    /// A connection that there is not, with the connection or the integration that was meant, if one is near.
+    async fn no_connection(&self, scope: Scope, provider: &str, integration: &str, slug: &str) -> CallError {
+        let others = self.connections.query(scope.project, Some(provider), Some(integration)).await.unwrap_or_default();
+        let mut hint = suggest::did_you_mean(slug, others.iter().map(|other| other.slug.as_str()));
+        if let (true, Ok(source)) = (others.is_empty(), self.catalog.source(provider)) {
+            let listed = source.integrations(scope.project);
+            if !listed.iter().any(|listed| listed.key == integration) {
+                hint = suggest::did_you_mean(integration, listed.iter().map(|listed| listed.key.as_str()));
+            }
+        }
+        CallError::ConnectionNotFound(named(&[provider, integration, slug], &hint))
     }
 
     async fn run(&self, target: &Target, call: &Call) -> Result<ToolResult, CallError> {

@@ -1,8 +1,9 @@
 //! What can go wrong with a call.
 
+use catalog::Integration;
 use connections::ConnectionError;
-use kernel::CallRef;
 use kernel::call_ref::CallRefError;
+use kernel::{CallRef, suggest};
 use store::StoreError;
 use workflows::WorkflowError;
 
@@ -70,6 +71,12 @@ impl CallError {
         Self::Arguments(format!("Invalid arguments: {reason}"))
     }
 
+    /// An action that its integration does not have, with the one that was meant, if one is near.
+    pub(crate) fn no_action(integration: &Integration, action: &str) -> Self {
+        let hint = suggest::did_you_mean(action, integration.actions.iter().map(|other| other.key.as_str()));
+        Self::ActionNotFound(named(&[integration.provider, &integration.key, action], &hint))
+    }
+
     /// A failure to find what a ref names says which ref that was.
     pub(crate) fn of_workflow(target: &CallRef, error: WorkflowError) -> Self {
         Self::Workflow(match error {
@@ -93,4 +100,10 @@ impl From<ConnectionError> for CallError {
     fn from(error: ConnectionError) -> Self {
         Self::Connection(error)
     }
+}
+
+/// What was looked for, and a sentence with what was meant, if there is one.
+pub(crate) fn named(parts: &[&str], hint: &str) -> String {
+    let name = parts.join("/");
+    if hint.is_empty() { name } else { format!("{name}.{hint}") }
 }

@@ -146,8 +146,8 @@ impl Tools {
             None if listed.as_ref().is_some_and(|listed| Connection::implicit_named(scope.project, listed, connection).is_some()) => {}
             None => return Err(CallError::ConnectionNotFound(format!("{provider}/{integration}/{connection}")).into()),
         }
-        let missing = || CallError::ActionNotFound(format!("{provider}/{integration}/{action}"));
-        let found = listed.as_ref().and_then(|listed| listed.action(action)).ok_or_else(missing)?;
+        let listed = listed.ok_or_else(|| CallError::ActionNotFound(format!("{provider}/{integration}/{action}")))?;
+        let found = listed.action(action).ok_or_else(|| CallError::no_action(&listed, action))?;
         Ok(ResolvedTool {
             name: tool.tool_name(),
             description: found.description.clone(),

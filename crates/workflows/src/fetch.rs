@@ -106,7 +106,8 @@ impl Workflows {
         let version = version_of(levels)?;
         let root = match named(levels.artifact.as_ref()) {
             Some((id, slug)) => {
-                Some(rows::artifact_by(db, project, family, id, slug).await?.ok_or_else(|| WorkflowError::missing(family, ""))?)
+                let named = slug.map(|slug| format!(" `{slug}`")).unwrap_or_default();
+                Some(rows::artifact_by(db, project, family, id, slug).await?.ok_or_else(|| WorkflowError::missing(family, &named))?)
             }
             None => None,
         };

@@ -33,7 +33,7 @@ pub(crate) async fn health(State(app): State<App>) -> Json<Health> {
 
 /// Whether the process can work, part by part.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Readiness {
+pub struct ReadyAnswer {
     pub status: &'static str,
     pub version: &'static str,
     /// `ok` for each part that is ready; `triggers` are named only where they are `paused`.
@@ -45,8 +45,8 @@ pub struct Readiness {
 ///
 /// Answers within a second. When a part is not ready the answer is 503, with the same body under `detail`.
 #[utoipa::path(get, path = "/ready", operation_id = "ready", tag = "Operations",
-    responses((status = 200, body = Readiness), (status = 503, description = "A part is not ready; `detail.parts` says which and why")))]
-pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Readiness>, ApiError> {
+    responses((status = 200, body = ReadyAnswer), (status = 503, description = "A part is not ready; `detail.parts` says which and why")))]
+pub(crate) async fn ready(State(app): State<App>) -> Result<Json<ReadyAnswer>, ApiError> {
     let database = app.db.ping().await;
     if let Err(error) = &database {
         tracing::warn!(%error, "not ready");
@@ -59,6 +59,6 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Readiness>, Api
     if app.triggers.settings.paused {
         parts.insert("triggers", PAUSED.to_owned());
     }
-    let readiness = Readiness { status, version: env!("CARGO_PKG_VERSION"), parts };
+    let readiness = ReadyAnswer { status, version: env!("CARGO_PKG_VERSION"), parts };
     if is_ready { Ok(Json(readiness)) } else { Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, json!(readiness))) }
 }

@@ -8,7 +8,7 @@ use kernel::suggest;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{APPROVAL, EMBED, PERMISSION, ToolConfig};
+use super::{APPROVAL, EMBED, KINDS, PERMISSION, ToolConfig};
 use crate::permission::BUILT_INS;
 
 /// Why a list of tools is not usable.
@@ -36,6 +36,8 @@ pub enum Problem {
     NotAMapping,
     #[error("Unsupported tool configuration shape")]
     Unsupported,
+    #[error("Unsupported tool configuration shape: there is no type `{given}`.{nearest}")]
+    Type { given: String, nearest: String },
     #[error("A `trigger` is an event, not a tool; subscribe to it instead")]
     Event,
     #[error("`{key}` is required in a `{kind}` tool")]
@@ -188,8 +190,17 @@ fn read_object(fields: &Map<String, Value>) -> Result<ToolConfig, Problem> {
     }
     typed(fields).or_else(|| function_shaped(fields)).unwrap_or_else(|| match fields.get("name") {
         Some(Value::String(name)) if !fields.contains_key("type") => builtin(name, fields),
-        _ => Err(Problem::Unsupported),
+        _ => Err(unsupported(fields)),
     })
+}
+
+/// A misspelt type is named with the one that was meant.
+fn unsupported(fields: &Map<String, Value>) -> Problem {
+    let given = fields.get("type").and_then(Value::as_str).unwrap_or_default();
+    match suggest::did_you_mean(given, KINDS) {
+        nearest if nearest.is_empty() || KINDS.contains(&given) => Problem::Unsupported,
+        nearest => Problem::Type { given: given.to_owned(), nearest },
+    }
 }
 
 fn builtin(name: &str, fields: &Map<String, Value>) -> Result<ToolConfig, Problem> {

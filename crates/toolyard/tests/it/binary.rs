@@ -34,6 +34,13 @@ pub async fn run(mut command: Command) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
+/// Runs a command against a server.
+pub async fn run_in(dir: &Path, url: &str, args: &[&str]) -> (i32, String, String) {
+    let mut command = program(dir);
+    command.args(args).env("TOOLYARD_URL", url);
+    run(command).await
+}
+
 pub struct Server {
     pub child: Child,
     pub url: String,

@@ -144,7 +144,7 @@ on_both! {
             ("tools.native.fake.MAKE A THING.main", json!({}), 400, "Invalid characters in tool slug segment: 'MAKE A THING'"),
             ("tools.native.fake.MAKE_A_THING.main\n", json!({}), 400, "Invalid characters"),
             ("workflow.variant.", json!({}), 400, "Invalid workflow tool call_ref"),
-            ("workflow.variant.x", json!({}), 404, "Workflow not found"),
+            ("workflow.variant.x", json!({}), 404, "Workflow `x` not found"),
             ("tools.agenta.nope", json!({}), 404, "Unknown reserved Agenta tool handler: tools.agenta.nope"),
             ("tools.nope.fake.MAKE_A_THING.main", json!({}), 404, "Connection not found: nope/fake/main"),
             ("tools.native.fake.MAKE_A_THING.other", json!({}), 404, "Connection not found: native/fake/other"),

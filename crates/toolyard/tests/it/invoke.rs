@@ -70,7 +70,7 @@ on_both! {
         for (request, status, words) in [
             (json!({}), 400, "Name the workflow"),
             (json!({"references": {"workflow": {"slug": "say"}, "application": {"slug": "say"}}}), 400, "not several"),
-            (json!({"references": {"workflow": {"slug": "nobody"}}}), 404, "Workflow not found"),
+            (json!({"references": {"workflow": {"slug": "nobody"}}}), 404, "Workflow `nobody` not found"),
             (json!({"references": named, "data": {"inputs": [1]}}), 422, "inputs"),
             (json!({"references": named, "data": {"inputs": "{}"}}), 422, "inputs"),
             (json!({"references": named, "session_id": "a b"}), 422, "session_id"),

@@ -31,6 +31,7 @@ mod invoke;
 mod mcp;
 mod mcp_clients;
 mod mcp_servers;
+mod mistakes;
 mod oauth;
 mod openapi;
 mod ops;
