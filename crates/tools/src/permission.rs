@@ -52,22 +52,88 @@ impl Mode {
     }
 }
 
-/// A permission for the calls that fit `Name` or `Name(prefix:*)`; a `*` in the name stands for any text.
+/// A permission for the calls that fit `Name`, `Name(argument=text)` or `Name(prefix:*)`; a `*` stands for any text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     tool: String,
-    prefix: Option<String>,
+    condition: Option<Condition>,
     permission: Permission,
 }
 
+/// What a rule asks of the arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Condition {
+    /// `argument=text`: this argument, or the parts of it where it is a list or an object.
+    Argument { name: String, glob: String },
+    /// `prefix:*`: whatever text there is.
+    Prefix(String),
+}
+
+impl Condition {
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(prefix) = text.strip_suffix(":*") {
+            return Some(Self::Prefix(prefix.to_owned()));
+        }
+        let (name, glob) = text.split_once('=')?;
+        (!name.is_empty()).then(|| Self::Argument { name: name.to_owned(), glob: glob.to_owned() })
+    }
+
+    /// The model chooses the order of arguments and adds others, so a rule that restricts holds when any text fits, and one that allows
+    /// only when all do.
+    fn holds(&self, name: &str, arguments: &Value, permission: Permission) -> bool {
+        let opened = opened(arguments);
+        let inspected = opened.as_ref().unwrap_or(arguments);
+        let mut texts = Vec::new();
+        match (self, inspected) {
+            (Self::Argument { name: argument, .. }, Value::Object(fields)) => {
+                fields.get(argument).into_iter().for_each(|value| collect_plain(value, &mut texts));
+            }
+            (Self::Argument { .. }, _) => {}
+            // Of a shell call the command is what runs.
+            (Self::Prefix(_), Value::Object(fields)) if name.eq_ignore_ascii_case("bash") && fields.contains_key("command") => {
+                texts.extend(fields["command"].as_str().map(str::to_owned));
+            }
+            (Self::Prefix(_), other) => collect_texts(other, &mut texts),
+        }
+        let fits = |text: &String| match self {
+            Self::Argument { glob, .. } => fits_glob(glob, text),
+            Self::Prefix(prefix) => text.starts_with(prefix),
+        };
+        match permission {
+            Permission::Allow => !texts.is_empty() && texts.iter().all(fits),
+            Permission::Ask | Permission::Deny => texts.iter().any(fits),
+        }
+    }
+}
+
+/// Every text in a value.
+fn collect_texts(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::String(text) => into.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, into)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_texts(field, into)),
+        _ => {}
+    }
+}
+
+/// Every text in a value, and its numbers and other plain values as text.
+fn collect_plain(value: &Value, into: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_plain(item, into)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_plain(field, into)),
+        Value::String(text) => into.push(text.clone()),
+        plain => into.push(plain.to_string()),
+    }
+}
+
 impl Rule {
-    /// A pattern that is not of the prefix form is a tool's whole name. An empty one names nothing.
+    /// A pattern without a condition is a tool's whole name. An empty one names nothing.
     pub fn new(pattern: &str, permission: Permission) -> Option<Self> {
         if pattern.is_empty() {
             return None;
         }
-        let (tool, prefix) = split(pattern);
-        Some(Self { tool: tool.to_owned(), prefix: prefix.map(str::to_owned), permission })
+        let (tool, condition) = split(pattern);
+        Some(Self { tool: tool.to_owned(), condition, permission })
     }
 
     /// What a pattern says of the tool's name.
@@ -81,13 +147,15 @@ impl Rule {
     }
 
     fn fits(&self, name: &str, arguments: &Value) -> bool {
-        same_tool(&self.tool, name) && self.prefix.as_ref().is_none_or(|prefix| starts_with(name, arguments, prefix))
+        let holds = |condition: &Condition| condition.holds(name, arguments, self.permission);
+        same_tool(&self.tool, name) && self.condition.as_ref().is_none_or(holds)
     }
 }
 
-fn split(pattern: &str) -> (&str, Option<&str>) {
-    let limited = pattern.strip_suffix(":*)").and_then(|head| head.split_once('(')).filter(|(tool, _)| !tool.is_empty());
-    limited.map_or((pattern, None), |(tool, prefix)| (tool, Some(prefix)))
+fn split(pattern: &str) -> (&str, Option<Condition>) {
+    let limited = pattern.strip_suffix(')').and_then(|head| head.split_once('(')).filter(|(tool, _)| !tool.is_empty());
+    let parsed = limited.and_then(|(tool, text)| Some((tool, Condition::parse(text)?)));
+    parsed.map_or((pattern, None), |(tool, condition)| (tool, Some(condition)))
 }
 
 /// Built-ins are called `Bash` in one harness and `bash` in another; other names mean exactly themselves.
@@ -95,7 +163,7 @@ fn same_tool(rule: &str, name: &str) -> bool {
     rule == name || (rule.eq_ignore_ascii_case(name) && is_built_in(name)) || (rule.contains('*') && fits_glob(rule, name))
 }
 
-/// `*` stands for any text; no tool has it in its name.
+/// `*` stands for any text.
 fn fits_glob(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|start| name.strip_prefix(start)) else { return false };
@@ -109,24 +177,6 @@ fn fits_glob(pattern: &str, name: &str) -> bool {
 
 fn is_built_in(name: &str) -> bool {
     BUILT_INS.iter().any(|built_in| built_in.eq_ignore_ascii_case(name))
-}
-
-fn starts_with(name: &str, arguments: &Value, prefix: &str) -> bool {
-    let opened = opened(arguments);
-    let inspected = opened.as_ref().unwrap_or(arguments);
-    first_text(name, inspected).is_some_and(|text| text.starts_with(prefix))
-}
-
-/// The argument that prefix rules look at: the first string. In a shell call it is the command, wherever it stands, because the model
-/// chooses the order of the keys.
-fn first_text<'a>(name: &str, arguments: &'a Value) -> Option<&'a str> {
-    match arguments {
-        Value::String(text) => Some(text),
-        Value::Array(items) => items.iter().find_map(Value::as_str),
-        Value::Object(fields) if name.eq_ignore_ascii_case("bash") && fields.contains_key("command") => fields["command"].as_str(),
-        Value::Object(fields) => fields.values().find_map(Value::as_str),
-        _ => None,
-    }
 }
 
 /// The permissions of a run.
@@ -298,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_look_at_the_name_and_the_first_string() {
+    fn rules_look_at_the_name_and_the_texts() {
         use Permission::{Allow, Ask, Deny};
         let npm = json!({"command": "npm run test"});
         for (name, rules, arguments, verdict) in [
@@ -321,10 +371,34 @@ mod tests {
             ("fetch", &[("fetch(https://a:*)", "allow")], json!(null), Deny),
             ("fetch", &[("fetch(https://a:*)", "allow")], json!(7), Deny),
             ("f(x)", &[("f(x)", "allow")], json!({}), Allow),
+            ("make", &[("make(safe:*)", "allow")], json!({"note": "safe", "title": "danger"}), Deny),
+            ("make", &[("make(safe:*)", "allow")], json!({"note": "safe", "title": "safe too"}), Allow),
+            ("make", &[("make(safe:*)", "allow")], json!({"note": "safe", "more": {"deep": ["danger"]}}), Deny),
+            ("make", &[("make(title=safe*)", "allow")], json!({"note": "x", "title": "safe"}), Allow),
+            ("make", &[("make(title=safe*)", "allow")], json!({"title": "danger", "note": "safe"}), Deny),
+            ("make", &[("make(title=safe*)", "allow")], json!({"note": "safe"}), Deny),
+            ("make", &[("make(ids=7)", "allow")], json!({"ids": [7, 7]}), Allow),
+            ("make", &[("make(ids=7)", "allow")], json!({"ids": [7, 8]}), Deny),
             ("Bash", &[("Bash(npm run)", "allow")], npm, Deny),
         ] {
             let facts = ToolFacts { name, ..ToolFacts::default() };
             assert_eq!(decide(&plan("deny", rules), &facts, &arguments), verdict, "{name} {rules:?} {arguments}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_restricts_holds_wherever_the_text_stands() {
+        use Permission::{Allow, Ask, Deny};
+        for (rules, arguments, verdict) in [
+            (&[("get(secret:*)", "deny")][..], json!({"path": "p", "owner": "secret1"}), Deny),
+            (&[("get(secret:*)", "ask")], json!({"path": ["p", "secret1"]}), Ask),
+            (&[("get(secret:*)", "deny")], json!({"path": "p"}), Allow),
+            (&[("get(owner=secret*)", "deny")], json!({"path": "p", "owner": "secret1"}), Deny),
+            (&[("get(owner=secret*)", "deny")], json!({"path": "secret1", "owner": "me"}), Allow),
+            (&[("get(owner=*)", "ask")], json!({"owner": null}), Ask),
+        ] {
+            let facts = ToolFacts { name: "get", ..ToolFacts::default() };
+            assert_eq!(decide(&plan("allow", rules), &facts, &arguments), verdict, "{rules:?} {arguments}");
         }
     }
 
@@ -370,6 +444,6 @@ mod tests {
             7, null, {}, {"pattern": "a"}, {"pattern": 1, "permission": "allow"}, {"pattern": "a", "permission": "maybe"},
             {"pattern": "", "permission": "deny"}, {"pattern": "a", "permission": "allow"}
         ]});
-        assert_eq!(Plan::from_value(Some(&value)).rules, [Rule { tool: "a".into(), prefix: None, permission: Permission::Allow }]);
+        assert_eq!(Plan::from_value(Some(&value)).rules, [Rule { tool: "a".into(), condition: None, permission: Permission::Allow }]);
     }
 }

@@ -46,8 +46,8 @@ impl Tools {
         let mut whole = Map::from_iter([("inputs".to_owned(), request.inputs.clone()), ("references".to_owned(), json!(also))]);
         whole.extend(request.data.clone().map(|data| ("data".to_owned(), data)));
         // The delivery is part of what is approved, so its further tries need no other approval, and no other delivery can use it.
-        whole.extend(request.delivery.map(|delivery| ("delivery".to_owned(), json!(delivery))));
-        let asked = Asked { arguments: &inputs, whole: &whole, all_tries: request.delivery.is_some() };
+        whole.extend(request.origin.delivery.map(|delivery| ("delivery".to_owned(), json!(delivery))));
+        let asked = Asked { arguments: &inputs, whole: &whole, all_tries: request.origin.delivery.is_some() };
         self.run_permitted(scope, Run { found, facts, asked, caller: None }, request).await
     }
 }

@@ -354,7 +354,6 @@ impl Triggers {
             inputs: mapped.inputs,
             session_id: Some(session(delivery.id)),
             idempotency_key: Some(delivery.id.to_string()),
-            delivery: Some(delivery.id),
             // Whoever held the lease before has let go of it.
             resumes: delivery.attempts > 1,
             origin: Origin { delivery: Some(delivery.id), ..Origin::default() },

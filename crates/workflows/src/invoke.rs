@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds};
 use kernel::schema::{self, CheckError};
-use kernel::{ApprovalId, DeliveryId, Origin, RunId, Scope};
+use kernel::{ApprovalId, Origin, RunId, Scope};
 use serde_json::{Map, Value};
 
 use crate::data::{self, Kind};
@@ -33,8 +33,6 @@ pub struct InvokeRequest {
     pub depth: u32,
     /// The same for every try of the same run.
     pub idempotency_key: Option<String>,
-    /// The delivery that this is a try of: an approval holds for all its tries.
-    pub delivery: Option<DeliveryId>,
     /// Runs this instead of the data of the revision.
     pub data: Option<Value>,
     /// An earlier try of the same run has certainly ended: a call that it left open is made again.
