@@ -1,31 +1,26 @@
 //! Who uses connections, and what they are told. Telling is part of what happened: a caller who hangs up does not stop it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use kernel::{ConnectionId, ProjectId, Scope};
 
 use crate::life::Usage;
 use crate::{Connection, ConnectionError, Connections, Consumer};
 
-/// Everybody who uses connections.
+/// Everybody who uses connections. They hold connections themselves, so they are not held here: nothing would ever be let go.
 #[derive(Debug, Default)]
-pub(crate) struct Consumers(RwLock<Vec<Arc<dyn Consumer>>>);
+pub(crate) struct Consumers(RwLock<Vec<Weak<dyn Consumer>>>);
 
 impl Consumers {
     fn all(&self) -> Vec<Arc<dyn Consumer>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// They hold the connections that hold them, so the circle is opened at the end.
-    pub(crate) fn clear(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.read().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
     }
 }
 
 impl Connections {
-    /// From now on the consumer is counted in `usage` and told what happens to connections.
-    pub fn register(&self, consumer: Arc<dyn Consumer>) {
-        self.0.consumers.0.write().unwrap_or_else(PoisonError::into_inner).push(consumer);
+    /// From now on the consumer is counted in `usage` and told what happens to connections, as long as the caller keeps it.
+    pub fn register(&self, consumer: &Arc<dyn Consumer>) {
+        self.0.consumers.0.write().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(consumer));
     }
 
     /// Who uses a connection.

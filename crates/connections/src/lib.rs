@@ -88,11 +88,10 @@ impl Connections {
         format!("{}{CALLBACK_PATH}", self.public_url)
     }
 
-    /// Waits for grants on their way in, because a refresh that is cut off could lose its new token, and lets go of the consumers.
+    /// Waits for grants on their way in, because a refresh that is cut off could lose its new token.
     pub async fn drain(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        self.0.consumers.clear();
     }
 
     /// Runs to its end even if the caller goes away.

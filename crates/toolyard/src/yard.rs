@@ -10,7 +10,7 @@ use agents::Agents;
 use anyhow::Context;
 use axum::Router;
 use catalog::{Catalog, Source, Unconfigured};
-use connections::{Connections, Connector, Host};
+use connections::{Connections, Connector, Consumer, Host};
 use egress::Egress;
 use imports::{Imports, Mirror};
 use kernel::Clock;
@@ -55,6 +55,8 @@ pub struct Yard {
     pub tools: Tools,
     pub triggers: Triggers,
     pub agents: Agents,
+    /// Kept here, because connections only point at them.
+    pub consumers: [Arc<dyn Consumer>; 3],
     pub operator_key: PlainKey,
     /// The first project's key, when this start made it.
     pub first_key: Option<PlainKey>,
@@ -156,9 +158,8 @@ impl Yard {
             connections: connections.clone(),
             tools: tools.clone(),
         });
-        connections.register(Arc::new(tools.clone()));
-        connections.register(Arc::new(triggers.clone()));
-        connections.register(Arc::new(agents.clone()));
+        let consumers: [Arc<dyn Consumer>; 3] = [Arc::new(tools.clone()), Arc::new(triggers.clone()), Arc::new(agents.clone())];
+        consumers.iter().for_each(|consumer| connections.register(consumer));
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
@@ -179,6 +180,7 @@ impl Yard {
             tools,
             triggers,
             agents,
+            consumers,
             operator_key,
             first_key,
         })

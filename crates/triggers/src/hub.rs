@@ -43,7 +43,16 @@ pub(crate) struct Remembered(Mutex<State>);
 struct State {
     ensured: Option<Instant>,
     asked: Option<Instant>,
-    secrets: Option<(Instant, Vec<String>)>,
+    secrets: Option<ReadSecrets>,
+}
+
+/// Secrets as they were read.
+#[derive(Clone, Debug)]
+struct ReadSecrets {
+    at: Instant,
+    /// When the one before the newest ends.
+    until: Option<Timestamp>,
+    secrets: Vec<String>,
 }
 
 impl std::fmt::Debug for Remembered {
@@ -146,9 +155,11 @@ impl Triggers {
 
     /// The secrets that a provider may sign with now, as far as it told them: the newest, and the one before.
     pub(crate) async fn hub_secrets(&self, provider: &str) -> Result<Vec<String>, TriggerError> {
-        let remembered = self.0.hub.with(|state| state.secrets.clone().filter(|(at, _)| at.elapsed() < REMEMBERED));
+        let now = self.clock.now();
+        let holds = |read: &ReadSecrets| read.at.elapsed() < REMEMBERED && read.until.is_none_or(|until| now < until);
+        let remembered = self.0.hub.with(|state| state.secrets.clone().filter(holds));
         match remembered {
-            Some((_, secrets)) => Ok(secrets),
+            Some(read) => Ok(read.secrets),
             None => self.read_secrets(provider).await,
         }
     }
@@ -157,7 +168,7 @@ impl Triggers {
     /// the background and rarely, because anybody can send such a request.
     pub(crate) async fn hub_secrets_again(&self, provider: &'static str) -> Result<Option<Vec<String>>, TriggerError> {
         let (is_fresh, may_ask) = self.0.hub.with(|state| {
-            let is_fresh = state.secrets.as_ref().is_some_and(|(at, _)| at.elapsed() < READ_AGAIN);
+            let is_fresh = state.secrets.as_ref().is_some_and(|read| read.at.elapsed() < READ_AGAIN);
             let may_ask = state.asked.is_none_or(|at| at.elapsed() >= ASK_AGAIN);
             if may_ask {
                 state.asked = Some(Instant::now());
@@ -176,8 +187,10 @@ impl Triggers {
     }
 
     async fn read_secrets(&self, provider: &str) -> Result<Vec<String>, TriggerError> {
-        let secrets: Vec<String> = self.kept(provider).await?.into_iter().map(|kept| kept.secret).collect();
-        self.0.hub.with(|state| state.secrets = Some((Instant::now(), secrets.clone())));
+        let kept = self.kept(provider).await?;
+        let until = kept.iter().find(|kept| !kept.is_newest).map(|kept| kept.updated_at.plus(OVERLAP));
+        let secrets: Vec<String> = kept.into_iter().map(|kept| kept.secret).collect();
+        self.0.hub.with(|state| state.secrets = Some(ReadSecrets { at: Instant::now(), until, secrets: secrets.clone() }));
         Ok(secrets)
     }
 
