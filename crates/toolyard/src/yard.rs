@@ -159,7 +159,9 @@ impl Yard {
             tools: tools.clone(),
         });
         let consumers: [Arc<dyn Consumer>; 3] = [Arc::new(tools.clone()), Arc::new(triggers.clone()), Arc::new(agents.clone())];
-        consumers.iter().for_each(|consumer| connections.register(consumer));
+        for consumer in &consumers {
+            connections.register(consumer);
+        }
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
