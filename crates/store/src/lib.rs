@@ -14,7 +14,7 @@ mod sqlite;
 pub use args::Arg;
 pub use db::{Db, Tx, redact};
 pub use error::StoreError;
-pub use like::holding;
+pub use like::{fitting, holding};
 pub use migrate::Pending;
 pub use page::PageSize;
 pub use postgres::PgServer;

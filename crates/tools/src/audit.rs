@@ -284,16 +284,15 @@ pub struct CallFilter {
     pub cursor: Option<String>,
 }
 
-/// The tool that a filter means, as it is compared: exactly, or with `%` for any text.
+/// The tool that a filter means, as it is compared.
 fn wanted(tool: &str) -> Result<String, CallError> {
     if tool.contains('*') {
-        let plain: String = tool.chars().flat_map(|letter| if "!%_".contains(letter) { vec!['!', letter] } else { vec![letter] }).collect();
-        return Ok(plain.replace('*', "%").to_lowercase());
+        return Ok(store::fitting(tool));
     }
     let target: CallRef = tool
         .parse()
         .map_err(|_| CallError::BadFilter(format!("`tool`: `{tool}` is no ref. Give one, or a pattern; did you mean `*.{tool}.*`?")))?;
-    Ok(tool_name(&target).replace('!', "!!").replace('%', "!%").replace('_', "!_").to_lowercase())
+    Ok(store::fitting(&tool_name(&target)))
 }
 
 /// One page of calls, newest first.
@@ -321,7 +320,7 @@ impl Tools {
             "select ",
             columns!(),
             " from tool_calls where project_id = $1 and ($2 is null or id < $2) and ($3 is null or connection_id = $3) \
-             and ($4 is null or outcome = $4) and ($5 is null or lower(coalesce(tool, call_ref)) like $5 escape '!') \
+             and ($4 is null or outcome = $4) and ($5 is null or lower(coalesce(tool, call_ref)) like $5 escape '\\') \
              and ($6 is null or agent_id = $6) and ($7 is null or created_at >= $7) order by id desc limit $8"
         );
         let args = args![project, before, filter.connection, filter.outcome.as_deref(), tool, filter.agent, filter.since, page.rows()];

@@ -31,12 +31,7 @@ impl Tools {
     /// Runs a workflow that was asked for as such.
     pub async fn invoke(&self, scope: Scope, request: InvokeRequest) -> Result<InvokeReply, CallError> {
         let found = self.workflows.retrieve(scope, &request.references, request.key.as_deref()).await?;
-        self.invoke_found(scope, &found, request).await
-    }
-
-    /// The same for a revision that was retrieved already.
-    pub(crate) async fn invoke_found(&self, scope: Scope, found: &Retrieved, request: InvokeRequest) -> Result<InvokeReply, CallError> {
-        let [name, versioned] = workflow_names(found);
+        let [name, versioned] = workflow_names(&found);
         let mut also = vec![versioned];
         if let Some(environment) = self.workflows.environment_slug(scope, &request.references).await? {
             also.push(CallRef::Environment { environment, slug: found.artifact.slug.clone() }.to_string());
@@ -48,7 +43,7 @@ impl Tools {
         // The delivery is part of what is approved, so its further tries need no other approval, and no other delivery can use it.
         whole.extend(request.origin.delivery.map(|delivery| ("delivery".to_owned(), json!(delivery))));
         let asked = Asked { arguments: &inputs, whole: &whole, all_tries: request.origin.delivery.is_some() };
-        self.run_permitted(scope, Run { found, facts, asked, caller: None }, request).await
+        self.run_permitted(scope, Run { found: &found, facts, asked, caller: None }, request).await
     }
 }
 
