@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""How long `tools/call echo` takes: directly, through Toolyard, and through two peers where they are installed.
+"""How long `tools/call echo` takes: directly, through Toolyard, and through three peers where they are installed.
 
     cargo build --release && (cd tests/npm && npm ci)
+    cargo install mcp-gateway@2.0.0
     python3 -m venv /tmp/fastmcp && /tmp/fastmcp/bin/pip install fastmcp
     python3 -m venv /tmp/contextforge && /tmp/contextforge/bin/pip install mcp-contextforge-gateway
-    bench/mcp_echo.py [--calls 2000] [--toolyard target/release/toolyard] [--fastmcp VENV] [--contextforge VENV]
+    bench/mcp_echo.py [--calls 2000] [--repeat 3] [--toolyard target/release/toolyard] [--database-url URL]
+                      [--mcp-gateway BINARY] [--fastmcp VENV] [--contextforge VENV]
 
-The upstream server is `@modelcontextprotocol/server-everything` over HTTP. All ways are called in turn in one run, one call at a time.
+The upstream server is `@modelcontextprotocol/server-everything` over HTTP. All ways are called in turn in one run: one call at a time, then 16
+at a time. Each figure is the median of the rounds, with the least and the most; the last line is JSON.
 """
 
 import argparse
+import concurrent.futures
 import http.client
 import json
 import os
 import pathlib
 import secrets
+import shutil
 import socket
 import statistics
 import subprocess
@@ -34,6 +39,7 @@ create_proxy(sys.argv[1], name="proxy").run(transport="http", host="127.0.0.1", 
 """
 
 
+TOGETHER = 16
 CONTEXTFORGE = {
     "ENVIRONMENT": "development", "LOG_LEVEL": "ERROR", "CACHE_TYPE": "memory", "SSRF_ALLOW_LOCALHOST": "true", "RATE_LIMITING_ENABLED": "false",
     "PLATFORM_ADMIN_EMAIL": "admin@example.com",
@@ -99,8 +105,8 @@ class Client:
             sys.exit(f"{self.name}: {answer}")
 
 
-def toolyard(binary, upstream, folder, port, processes):
-    environment = {**os.environ, "TOOLYARD_DATA_DIR": f"{folder}/data", "TOOLYARD_LISTEN": f"127.0.0.1:{port}",
+def toolyard(binary, database, upstream, folder, port, processes):
+    environment = {**os.environ, **({"TOOLYARD_DATABASE_URL": database} if database else {}), "TOOLYARD_DATA_DIR": f"{folder}/data", "TOOLYARD_LISTEN": f"127.0.0.1:{port}",
                    "TOOLYARD_EGRESS_ALLOW": "127.0.0.1", "TOOLYARD_LOG": "warn"}
     processes.append(subprocess.Popen([binary, "serve"], cwd=folder, env=environment, stdout=subprocess.DEVNULL))
     wait_for(port, processes[-1])
@@ -118,6 +124,18 @@ def toolyard(binary, upstream, folder, port, processes):
         if response.status != 200:
             sys.exit(f"{path}: {response.status} {answer[:500]!r}")
     return key
+
+
+def mcp_gateway(binary, upstream, folder, port, processes, quiet):
+    """Starts the gateway without its rate limit; the path of the upstream server behind it."""
+    config = {"server": {"host": "127.0.0.1", "port": port}, "failsafe": {"rate_limit": {"enabled": False}},
+              "backends": {"everything": {"http_url": upstream, "streamable_http": True}}}
+    # JSON is YAML.
+    pathlib.Path(folder, "mcp-gateway.yaml").write_text(json.dumps(config))
+    command = [binary, "--config", f"{folder}/mcp-gateway.yaml", "--log-level", "error"]
+    processes.append(subprocess.Popen(command, cwd=folder, **quiet))
+    wait_for(port, processes[-1])
+    return "/mcp/everything"
 
 
 def contextforge(venv, upstream, folder, port, processes, quiet):
@@ -150,6 +168,9 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--calls", type=int, default=2000)
     arguments.add_argument("--toolyard", default=str(ROOT / "target/release/toolyard"))
+    arguments.add_argument("--repeat", type=int, default=3)
+    arguments.add_argument("--database-url", help="an empty PostgreSQL database for Toolyard, in place of SQLite; it is not cleaned up")
+    arguments.add_argument("--mcp-gateway", default=shutil.which("mcp-gateway"), help="the binary of mcp-gateway")
     arguments.add_argument("--fastmcp", type=pathlib.Path, help="a venv that has fastmcp")
     arguments.add_argument("--contextforge", type=pathlib.Path, help="a venv that has mcp-contextforge-gateway")
     options = arguments.parse_args()
@@ -177,8 +198,11 @@ def measure(options, folder, processes):
     wait_for(port, processes[-1])
     ways = [("direct", port, "echo")]
     port = free_port()
-    key = toolyard(str(pathlib.Path(options.toolyard).resolve()), upstream, folder, port, processes)
+    key = toolyard(str(pathlib.Path(options.toolyard).resolve()), options.database_url, upstream, folder, port, processes)
     ways.append(("toolyard", port, "tools__mcp__everything__echo__main", "/mcp", key))
+    if options.mcp_gateway:
+        port = free_port()
+        ways.append(("mcp-gateway", port, "echo", mcp_gateway(options.mcp_gateway, upstream, folder, port, processes, quiet)))
     if options.fastmcp:
         port = free_port()
         processes.append(subprocess.Popen([options.fastmcp / "bin/python", "-c", PROXY, upstream, str(port)]))
@@ -190,16 +214,52 @@ def measure(options, folder, processes):
         ways.append(("contextforge", port, "everything-echo", path, token))
     # Only now: a connection that waits for the others to start is closed by its server.
     clients = [Client(*way) for way in ways]
-    for round in range(options.calls + 100):
+    figures = {client.name: {"p50_ms": [], "p99_ms": [], "added_p50_ms": [], "per_second": []} for client in clients}
+    for number in range(options.repeat):
+        one_at_a_time(clients, options.calls // options.repeat, warm_up=100 if number == 0 else 0)
+        direct = statistics.median(clients[0].times)
+        for client in clients:
+            median, late = statistics.median(client.times), statistics.quantiles(client.times, n=100)[98]
+            figures[client.name]["p50_ms"].append(median * 1e3)
+            figures[client.name]["p99_ms"].append(late * 1e3)
+            figures[client.name]["added_p50_ms"].append((median - direct) * 1e3)
+        for way in ways:
+            figures[way[0]]["per_second"].append(together(way, options.calls // options.repeat))
+    print(f"{'way':<14} {'p50 ms':>8} {'p99 ms':>8} {'added p50 ms':>22} {f'calls/s, {TOGETHER} at a time':>26}")
+    for name, figure in figures.items():
+        spread = {key: (statistics.median(values), min(values), max(values)) for key, values in figure.items()}
+        added, rate = spread["added_p50_ms"], spread["per_second"]
+        print(f"{name:<14} {spread['p50_ms'][0]:>8.2f} {spread['p99_ms'][0]:>8.2f} {added[0]:>7.2f} ({added[1]:.2f} to {added[2]:.2f})"
+              f" {rate[0]:>10.0f} ({rate[1]:.0f} to {rate[2]:.0f})")
+    lines = {name: {key: round(statistics.median(values), 4) for key, values in figure.items()} for name, figure in figures.items()}
+    database = "postgres" if options.database_url else "sqlite"
+    print(json.dumps({"bench": "mcp_echo", "database": database, "repeat": options.repeat, "figures": lines}))
+
+
+def one_at_a_time(clients, calls, warm_up):
+    for _ in range(warm_up):
         for client in clients:
             client.echo()
-            if round < 100:
-                client.times.clear()
-    direct = statistics.median(clients[0].times)
-    print(f"{'way':<14} {'p50 ms':>8} {'p99 ms':>8} {'added p50 ms':>13}")
     for client in clients:
-        median, late = statistics.median(client.times), statistics.quantiles(client.times, n=100)[98]
-        print(f"{client.name:<14} {median * 1e3:>8.2f} {late * 1e3:>8.2f} {(median - direct) * 1e3:>13.2f}")
+        client.times.clear()
+    for _ in range(calls):
+        for client in clients:
+            client.echo()
+
+
+def together(way, calls):
+    """Calls a second when so many clients are always calling."""
+    clients = [Client(*way) for _ in range(TOGETHER)]
+    each = max(calls // TOGETHER, 1)
+
+    def several(client):
+        for _ in range(each):
+            client.echo()
+
+    started = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
+        list(pool.map(several, clients))
+    return TOGETHER * each / (time.perf_counter() - started)
 
 
 if __name__ == "__main__":

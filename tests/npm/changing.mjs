@@ -3,7 +3,7 @@
 //   node changing.mjs FILE
 //
 // It speaks 2026-07-28 and 2025-11-25 by hand. Tools answer with their own names; `huge` with
-// more than a client should read, `die` not at all.
+// more than a client should read, `many` with more values than that, `die` not at all.
 
 import { readFileSync, watchFile } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -24,6 +24,7 @@ const methods = {
   'tools/call': ({ name }) => {
     if (name === 'die') process.exit(7);
     if (!tools().some((tool) => tool.name === name)) throw { code: -32602, message: `Unknown tool: ${name}` };
+    if (name === 'many') return { content: [], structuredContent: { list: new Array(2_000_000).fill(0) } };
     return { content: [{ type: 'text', text: name === 'huge' ? 'x'.repeat(9 << 20) : name }] };
   },
 };

@@ -101,29 +101,50 @@ function client(id, authMethod) {
   };
 }
 
-const signingKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
+function signingKey() {
+  const made = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
+  return { ...made, kid: randomBytes(8).toString('hex'), alg: 'RS256', use: 'sig' };
+}
 
-const provider = new Provider(issuer, {
+function curveKey() {
+  const made = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
+  return { ...made, kid: randomBytes(8).toString('hex'), alg: 'ES256', use: 'sig' };
+}
+
+// What the provider knows of people, besides what their names say.
+const directory = new Map();
+
+function claimsOf(sub) {
+  return {
+    sub,
+    email: `${sub}@example.com`,
+    email_verified: true,
+    name: sub,
+    preferred_username: sub,
+    groups: [],
+    ...directory.get(sub),
+  };
+}
+
+const cookieKey = randomBytes(32).toString('hex');
+
+const configuration = () => ({
   adapter: Adapter,
-  clients: [client('yard', 'client_secret_post'), client('yard-basic', 'client_secret_basic')],
-  jwks: { keys: [{ ...signingKey, alg: 'RS256', use: 'sig' }] },
-  cookies: { keys: [randomBytes(32).toString('hex')] },
-  scopes: ['openid', 'email', 'profile', 'offline_access', 'tools'],
+  clients: [
+    client('yard', 'client_secret_post'),
+    client('yard-basic', 'client_secret_basic'),
+    { ...client('yard-curve', 'client_secret_basic'), id_token_signed_response_alg: 'ES256' },
+  ],
+  jwks: { keys: [signingKey(), curveKey()] },
+  cookies: { keys: [cookieKey] },
+  scopes: ['openid', 'email', 'profile', 'groups', 'offline_access', 'tools'],
   claims: {
     openid: ['sub'],
     email: ['email', 'email_verified'],
     profile: ['name', 'preferred_username'],
+    groups: ['groups'],
   },
-  findAccount: (ctx, sub) => ({
-    accountId: sub,
-    claims: () => ({
-      sub,
-      email: `${sub}@example.com`,
-      email_verified: true,
-      name: sub,
-      preferred_username: sub,
-    }),
-  }),
+  findAccount: (ctx, sub) => ({ accountId: sub, claims: () => claimsOf(sub) }),
   pkce: { required: () => true },
   rotateRefreshToken: true,
   // The default of 15 seconds would keep short-lived tokens alive in the tests.
@@ -155,13 +176,22 @@ const provider = new Provider(issuer, {
   },
 });
 
-// oidc-provider takes the secret from the header or the body, whichever method is
-// registered. The tests need to see that the client uses the right one.
-const { compareClientSecret } = provider.Client.prototype;
-provider.Client.prototype.compareClientSecret = function compare(secret) {
-  const used = Provider.ctx.headers.authorization ? 'client_secret_basic' : 'client_secret_post';
-  return used === this.clientAuthMethod && compareClientSecret.call(this, secret);
-};
+let provider;
+let handle;
+
+// A provider with keys of its own; one that was there before is replaced, as by a rotation that keeps no old key.
+function start() {
+  provider = new Provider(issuer, configuration());
+  // oidc-provider takes the secret from the header or the body, whichever method is
+  // registered. The tests need to see that the client uses the right one.
+  const { compareClientSecret } = provider.Client.prototype;
+  provider.Client.prototype.compareClientSecret = function compare(secret) {
+    const used = Provider.ctx.headers.authorization ? 'client_secret_basic' : 'client_secret_post';
+    return used === this.clientAuthMethod && compareClientSecret.call(this, secret);
+  };
+  provider.use(answer);
+  handle = provider.callback();
+}
 
 // Login and consent
 
@@ -209,6 +239,7 @@ async function grantConsent({ grantId, session, params, prompt }) {
 async function interactionResult(interaction, form) {
   if (interaction.prompt.name === 'login') {
     const accountId = form.get('login')?.trim();
+    if (directory.get(accountId)?.disabled) return { error: 'access_denied', error_description: 'the account is disabled' };
     return accountId ? { login: { accountId } } : undefined;
   }
   switch (form.get('decision')) {
@@ -320,6 +351,15 @@ const controls = {
   'GET /__test/counters': () => counters,
   'POST /__test/expire-access-tokens': () => clear('AccessToken', 'ClientCredentials'),
   'POST /__test/revoke-grants': () => clear('Grant', 'RefreshToken'),
+  // Says something else of a person: `?sub=ada&claims={"groups":["eng"]}`, `{"disabled":true}`.
+  'POST /__test/person': (ctx) => {
+    directory.set(ctx.query.sub, { ...directory.get(ctx.query.sub), ...JSON.parse(ctx.query.claims) });
+    return directory.get(ctx.query.sub);
+  },
+  'POST /__test/rotate-keys': () => {
+    start();
+    return {};
+  },
   'POST /__test/delay-token': (ctx) => {
     tokenDelay = number(ctx, 'ms', undefined, 0, 600_000);
     return { ms: tokenDelay };
@@ -355,7 +395,7 @@ async function tokenEndpoint(ctx, next) {
   if (tokenDelay > 0) await sleep(tokenDelay);
 }
 
-provider.use(async (ctx, next) => {
+async function answer(ctx, next) {
   const route = `${ctx.method} ${ctx.path}`;
   if (controls[route]) {
     ctx.body = controls[route](ctx);
@@ -374,7 +414,8 @@ provider.use(async (ctx, next) => {
     await next();
     if (route === 'POST /token/revocation' && ctx.status === 200) counters.revocations += 1;
   }
-});
+}
 
-server.on('request', provider.callback());
+start();
+server.on('request', (request, response) => handle(request, response));
 console.log(JSON.stringify({ issuer, admin: issuer }));

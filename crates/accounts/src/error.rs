@@ -11,6 +11,10 @@ pub enum AccountError {
     KeyNotFound,
     #[error("User not found")]
     UserNotFound,
+    #[error("Member not found")]
+    MemberNotFound,
+    #[error("This is the only owner of the project. Make somebody else an owner first.")]
+    LastOwner,
     #[error("`{0}` is not a usable {1}")]
     Invalid(String, &'static str),
     #[error("A user with e-mail '{0}' already exists.")]

@@ -7,6 +7,7 @@ use kernel::{KeyId, Permission, PermissionSet, ProjectId, Role, Scope, Timestamp
 use serde_json::Value;
 use store::{Row, StoreError, Tx, args};
 
+use crate::delegates::Delegate;
 use crate::{AccountError, Accounts};
 
 const PREFIX: &str = "tyk";
@@ -19,7 +20,7 @@ pub struct Key {
     pub user: Option<UserId>,
     pub name: String,
     pub role: Role,
-    /// When set, the key may do only these of its role's permissions.
+    /// When set, the key may do only these of its role's permissions, and those of them that no role has.
     pub only: Option<PermissionSet>,
     /// The key acts for certain agents and for nothing else.
     pub is_for_agents: bool,
@@ -59,8 +60,7 @@ impl Key {
 
     /// What the key may do: its role, narrowed to `only`.
     pub fn permissions(&self) -> PermissionSet {
-        let role = self.role.permissions();
-        self.only.map_or(role, |only| role.and(only))
+        self.only.map_or_else(|| self.role.permissions(), |only| only.named_for(self.role))
     }
 
     pub(crate) fn scope(&self) -> Scope {
@@ -72,11 +72,14 @@ fn read_permissions(names: &Value) -> PermissionSet {
     names.as_array().into_iter().flatten().filter_map(|name| name.as_str()?.parse::<Permission>().ok()).collect()
 }
 
-/// The name of a key, and the person that it belongs to.
+/// Whose a key, a membership or a grant is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    pub key: String,
+    /// The name of the key; nothing for a person who signed in.
+    pub key: Option<String>,
     pub person: Option<String>,
+    /// The name of the client that they let act for them.
+    pub client: Option<String>,
 }
 
 impl Accounts {
@@ -94,26 +97,43 @@ impl Accounts {
     pub async fn list_keys(&self, project: Option<ProjectId>) -> Result<Vec<Key>, AccountError> {
         let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
                    where $1 is null or project_id = $1 order by created_at, id";
+        self.authenticator.noted().await;
         let rows = self.db.all(sql, args![project]).await?;
         Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
     }
 
-    /// Whose keys a project has, or had: for records that name keys.
+    /// Whose keys, memberships and grants a project has, or had: for records that name them.
     pub async fn holders(&self, project: ProjectId) -> Result<HashMap<KeyId, Holder>, StoreError> {
-        let sql = "select k.id, k.name, coalesce(u.name, u.email) as person from api_keys k left join users u on u.id = k.user_id \
-                   where k.project_id = $1";
+        let sql = "select k.id, k.name, coalesce(u.name, u.email) as person, null as client from api_keys k \
+                   left join users u on u.id = k.user_id where k.project_id = $1 union all \
+                   select m.id, null, coalesce(u.name, u.email), null from members m join users u on u.id = m.user_id where m.project_id = $1 union all \
+                   select g.id, k.name, coalesce(u.name, u.email), g.client_name from oauth_grants g left join api_keys k on k.id = g.key_id \
+                   left join users u on u.id = coalesce(g.user_id, k.user_id) where g.project_id = $1";
         let rows = self.db.all(sql, args![project]).await?;
-        rows.iter().map(|row| Ok((row.get("id")?, Holder { key: row.get("name")?, person: row.get("person")? }))).collect()
+        let holder =
+            |row: &Row| Ok::<_, StoreError>(Holder { key: row.get("name")?, person: row.get("person")?, client: row.get("client")? });
+        rows.iter().map(|row| Ok((row.get("id")?, holder(row)?))).collect()
     }
 
-    /// What somebody may do now who did something with this key before: by the same key, or by the newest other key of the same user.
+    /// What somebody may do now who did something with this key before: by the same key, by the newest other key of the same user, or as a
+    /// member. What a client began for somebody is held to what it was granted.
     pub async fn acting(&self, project: ProjectId, key: KeyId, user: Option<UserId>) -> Result<Option<Scope>, StoreError> {
+        match self.delegate(project, key).await? {
+            Delegate::None => {}
+            Delegate::Stolen => return Ok(None),
+            Delegate::Acting(scope) => return Ok(scope),
+        }
         let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
                    where project_id = $1 and revoked_at is null and (id = $2 or user_id = $3) \
                    order by case when id = $2 then 0 else 1 end, id desc limit 1";
-        let Some(row) = self.db.optional(sql, args![project, key, user]).await? else { return Ok(None) };
-        let key = Key::read(&row)?;
-        Ok(Some(key.scope()))
+        match self.db.optional(sql, args![project, key, user]).await? {
+            Some(row) => Ok(Some(Key::read(&row)?.scope())),
+            None if key == KeyId::nil() => Ok(Some(Scope::operator(project))),
+            None => match user {
+                Some(user) => self.member_scope(project, user).await,
+                None => Ok(None),
+            },
+        }
     }
 
     /// Revokes a key; revoking it again changes nothing.

@@ -1,12 +1,15 @@
-//! Users, projects and the keys that open them. It answers one question for every request: whose is it, and what may it do there. It
+//! Users, projects, the keys that open them and the people who belong to them. It answers one question for every request: whose is it, and what may it do there. It
 //! must never know what a project holds.
 
 mod authenticate;
 mod bootstrap;
+mod delegates;
 mod error;
 mod keys;
+mod members;
 mod projects;
 mod simple;
+mod users;
 
 use kernel::Clock;
 use store::Db;
@@ -15,8 +18,10 @@ pub use authenticate::Authenticator;
 pub use bootstrap::FirstStart;
 pub use error::AccountError;
 pub use keys::{Holder, Key, NewKey};
+pub use members::{Member, Membership, Source, put_member};
 pub use projects::{DEFAULT_PROJECT, Project};
-pub use simple::{Account, NewAccount, User};
+pub use simple::{Account, NewAccount};
+pub use users::{User, insert_user, normal_email};
 
 /// Users, projects and keys of one deployment.
 #[derive(Clone, Debug)]

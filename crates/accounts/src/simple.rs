@@ -1,20 +1,13 @@
 //! Accounts in one step: a user with a project and an owner's key, as foreign clients make them.
 
 use kernel::key::{PlainKey, random_text};
-use kernel::{ProjectId, Role, Timestamp, UserId};
-use store::{StoreError, args};
+use kernel::{ProjectId, Role, UserId};
+use store::args;
 
 use crate::keys::insert_key;
-use crate::{AccountError, Accounts, NewKey, Project};
-
-/// One user.
-#[derive(Clone, Debug)]
-pub struct User {
-    pub id: UserId,
-    pub email: String,
-    pub name: Option<String>,
-    pub created_at: Timestamp,
-}
+use crate::members::put_member;
+use crate::users::insert_user;
+use crate::{AccountError, Accounts, NewKey, Project, Source, User};
 
 /// What a new account shall be.
 #[derive(Clone, Debug)]
@@ -40,13 +33,7 @@ impl Accounts {
         let mut accounts = Vec::with_capacity(entries.len());
         for entry in entries {
             let now = self.clock.now();
-            let email = normal_email(&entry.email)?;
-            let user = User { id: UserId::new(), email, name: entry.user_name, created_at: now };
-            let sql = "insert into users (id, email, name, created_at) values ($1, $2, $3, $4)";
-            match tx.execute(sql, args![user.id, user.email.as_str(), user.name.as_deref(), now]).await {
-                Err(StoreError::Conflict) => return Err(AccountError::EmailTaken(user.email)),
-                other => other?,
-            };
+            let user = insert_user(&mut tx, &entry.email, entry.user_name, now).await?;
             let project = Project {
                 id: ProjectId::new(),
                 slug: format!("project-{}", random_text(12).to_lowercase()),
@@ -56,6 +43,7 @@ impl Accounts {
             };
             let sql = "insert into projects (id, slug, name, user_id, created_at) values ($1, $2, $3, $4, $5)";
             tx.execute(sql, args![project.id, project.slug.as_str(), project.name.as_str(), user.id, now]).await?;
+            put_member(&mut tx, project.id, user.id, Role::Owner, &Source::Account, now).await?;
             let key = if entry.with_key {
                 let new = NewKey { name: "account key".to_owned(), role: Role::Owner, only: None, is_for_agents: false };
                 Some(insert_key(&mut tx, project.id, Some(user.id), new, now).await?.1)
@@ -66,12 +54,6 @@ impl Accounts {
         }
         tx.commit().await?;
         Ok(accounts)
-    }
-
-    /// The user with an e-mail address.
-    pub async fn user_by_email(&self, email: &str) -> Result<UserId, AccountError> {
-        let row = self.db.optional("select id from users where email = $1", args![normal_email(email)?]).await?;
-        row.map_or(Err(AccountError::UserNotFound), |row| Ok(row.get("id")?))
     }
 
     /// Removes users with their projects and everything in them: all of them or none.
@@ -86,11 +68,4 @@ impl Accounts {
         self.authenticator.forget();
         Ok(())
     }
-}
-
-fn normal_email(text: &str) -> Result<String, AccountError> {
-    let email = text.trim().to_lowercase();
-    let plausible = email.split_once('@').is_some_and(|(user, host)| !user.is_empty() && !host.is_empty() && !host.contains('@'));
-    let clean = email.len() <= 254 && !email.contains(|c: char| c.is_whitespace() || c.is_control());
-    if plausible && clean { Ok(email) } else { Err(AccountError::Invalid(text.chars().take(254).collect(), "e-mail address")) }
 }

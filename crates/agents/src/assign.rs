@@ -14,6 +14,17 @@ pub(crate) enum Step<'a> {
     Unassign(&'a Assignment),
 }
 
+impl Step<'_> {
+    /// Whether it may open tools that the agent did not have.
+    pub(crate) fn gives(&self) -> bool {
+        match self {
+            Self::Assign(_) | Self::Reassign(..) => true,
+            Self::Adjust(row, want) => want.config.as_ref().is_some_and(|(config, _)| *config != row.config),
+            Self::Unassign(_) => false,
+        }
+    }
+}
+
 /// What happens to apps that nobody named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {

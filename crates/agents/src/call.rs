@@ -1,9 +1,9 @@
 //! Calling a tool as an agent: the toolset decides, then the call takes the walk of every other call.
 
-use kernel::{CallRef, Scope};
+use calls::{CallError, CallReply, CallRequest, OpRequest, OwnRoutes};
+use definitions::Verdict;
+use kernel::{CallName, CallRef, Scope};
 use serde_json::{Map, Value};
-use tools::permission::Permission;
-use tools::{CallError, CallReply, CallRequest, OpRequest, OwnRoutes};
 
 use crate::{AgentError, AgentRef, Agents};
 
@@ -24,22 +24,21 @@ impl Agents {
         let target = match grants.target(&request.name) {
             Ok(target) => target,
             Err(error) => {
-                self.tools.record_refusal(scope, &request.name, &error.to_string(), request.origin).await;
+                self.0.calls.record_refusal(scope, &request.name, &error.to_string(), request.origin).await;
                 return Err(CallError::from(error).into());
             }
         };
-        let name = target.to_string();
-        let word = match grants.decide(&target) {
-            Ok(word) => word,
+        let verdict = match grants.decide(&target) {
+            Ok(verdict) => verdict,
             Err(reason) => {
-                self.tools.record_refusal(scope, &name, &reason.to_string(), request.origin).await;
+                self.0.calls.record_refusal(scope, &CallName::from(target), &reason.to_string(), request.origin).await;
                 return Err(AgentError::Refused(reason));
             }
         };
-        let permission = request.permission.max(Some(word)).filter(|word| *word != Permission::Allow);
+        let permission = request.permission.max(Some(verdict)).filter(|verdict| *verdict != Verdict::Allow);
         match target {
             CallRef::Reserved { op } => self.call_op(scope, op, CallRequest { permission, ..request }, context, routes).await,
-            _ => Ok(self.tools.call(scope, CallRequest { name, permission, ..request }).await?),
+            target => Ok(self.0.calls.call(scope, CallRequest { name: target.into(), permission, ..request }).await?),
         }
     }
 
@@ -56,13 +55,13 @@ impl Agents {
         }
         let request = OpRequest {
             op,
-            arguments: tools::read_arguments(request.arguments)?,
+            arguments: calls::read_arguments(request.arguments)?,
             context: Value::Object(context),
             permission: request.permission,
             in_test: request.in_test,
             limit: request.limit,
             origin: request.origin,
         };
-        Ok(self.tools.op(scope, request, routes).await?)
+        Ok(self.0.calls.op(scope, request, routes).await?)
     }
 }

@@ -38,7 +38,7 @@ pub struct Day {
 
 /// A line of the history that gives or takes an app, or ends an agent.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct AssignmentChange {
     pub(crate) agent: i64,
     pub(crate) app: Option<AppName>,
     pub(crate) change: Change,
@@ -57,7 +57,7 @@ impl Agents {
             None => None,
         };
         let app = filter.app.as_deref().map(AppName::of);
-        let mut steps = store::history::steps(&self.db, scope, agent, filter.until).await?;
+        let mut steps = store::history::steps(&self.0.db, scope, agent, filter.until).await?;
         if let Some(app) = app {
             steps.retain(|step| step.app.as_ref().is_none_or(|other| *other == app));
             let is_known = steps.iter().any(|step| step.app.is_some());
@@ -74,7 +74,7 @@ fn day_of(moment: Timestamp) -> i64 {
 }
 
 /// The days from the first to the last; the steps are in the order in which they were taken.
-fn days(steps: &[Step], first: i64, last: i64) -> Vec<Day> {
+fn days(steps: &[AssignmentChange], first: i64, last: i64) -> Vec<Day> {
     let mut held: BTreeSet<(i64, AppName)> = BTreeSet::new();
     let mut steps = steps.iter().peekable();
     while let Some(step) = steps.next_if(|step| day_of(step.at) < first) {
@@ -109,7 +109,7 @@ impl Day {
 }
 
 /// Takes a step, and tells of everything that it gave or took.
-fn take(held: &mut BTreeSet<(i64, AppName)>, step: &Step, mut told: impl FnMut(i64, &AppName, bool)) {
+fn take(held: &mut BTreeSet<(i64, AppName)>, step: &AssignmentChange, mut told: impl FnMut(i64, &AppName, bool)) {
     let pair = |app: &AppName| (step.agent, app.clone());
     match (&step.app, step.change) {
         (Some(app), Change::Assigned | Change::Reassigned) if held.insert(pair(app)) => told(step.agent, app, true),
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn days_count_what_was_given_taken_and_held() {
-        let step = |agent: i64, app: &str, change: Change, day: i64| Step {
+        let step = |agent: i64, app: &str, change: Change, day: i64| AssignmentChange {
             agent,
             app: (!app.is_empty()).then(|| AppName::of(app)),
             change,

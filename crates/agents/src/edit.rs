@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 
 use crate::assign::{Others, Step, steps};
 use crate::patch::{blank, described, difference, lay_over};
-use crate::store::history::Line;
-use crate::wanted::{Wanted, among, resolve};
+use crate::store::history::NewHistoryEntry;
+use crate::wanted::{RequestedTool, Wanted, among, resolve};
 use crate::{
-    Agent, AgentError, AgentPatch, AgentRef, AgentView, Agents, AppName, AppPolicy, AppStatus, Assignment, Change, NewAgent, store,
+    Agent, AgentError, AgentPatch, AgentRef, AgentView, Agents, AppName, AppPolicy, AppStatus, Assignment, Change, NewAgent, ToolMode,
+    store,
 };
 
 const MAX_BULK: usize = 100;
@@ -62,16 +63,19 @@ impl Agents {
         if !rejected.is_empty() {
             return Err(AgentError::Rejected(rejected));
         }
+        for (agent, wanted) in &ready {
+            may_give(scope, !wanted.is_empty() || opens(&blank(scope.project, &act.actor, act.now), agent))?;
+        }
         for (_, wanted) in &ready {
             self.connect(scope, wanted).await?;
         }
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
         store::take_turn(&mut tx, scope.project).await?;
         let mut made = Vec::with_capacity(ready.len());
         for (mut agent, wanted) in ready {
             agent.number = store::next_number(&mut tx, scope.project, "agent").await?;
             named(store::agents::insert(&mut tx, &agent).await, &agent)?;
-            let line = Line { change: Change::Created, app: None, before: None, after: Some(described(&agent)) };
+            let line = NewHistoryEntry { change: Change::Created, app: None, before: None, after: Some(described(&agent)) };
             store::history::add(&mut tx, &agent, &act.actor, act.now, line).await?;
             apply(&mut tx, &agent, &act, &steps(&[], &wanted, Others::Keep)).await?;
             made.push(agent.id);
@@ -97,15 +101,17 @@ impl Agents {
             Some(items) => Some(self.wanted(scope, items, before.id).await?),
         };
         if let Some(wanted) = &wanted {
+            may_give(scope, wanted.iter().any(|want| want.connect.is_some()))?;
             self.connect(scope, wanted).await?;
         }
         let act = self.act(scope);
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
         let (mut held, rows) = hold(&mut tx, scope, agent, precondition).await?;
-        let old = described(&held);
+        let (was, old) = (held.clone(), described(&held));
         lay_over(&mut held, patch)?;
         let new = described(&held);
         let steps = wanted.as_ref().map(|wanted| steps(&rows, wanted, Others::SwitchOff)).unwrap_or_default();
+        may_give(scope, steps.iter().any(Step::gives) || opens(&was, &held))?;
         if old != new || !steps.is_empty() {
             self.write(&mut tx, held, &act, difference(&old, &new), &steps).await?;
         }
@@ -118,17 +124,19 @@ impl Agents {
         &self,
         scope: Scope,
         agent: AgentRef,
-        item: &Value,
+        tool: &RequestedTool,
         precondition: &Precondition,
     ) -> Result<AgentView, AgentError> {
         let before = self.find(scope, agent).await?;
         precondition.check(&before)?;
-        let wanted = self.wanted(scope, std::slice::from_ref(item), before.id).await?;
+        let wanted = self.wanted(scope, std::slice::from_ref(tool), before.id).await?;
+        may_give(scope, wanted.iter().any(|want| want.connect.is_some()))?;
         self.connect(scope, &wanted).await?;
         let act = self.act(scope);
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
         let (held, rows) = hold(&mut tx, scope, agent, precondition).await?;
         let steps = steps(&rows, &wanted, Others::Keep);
+        may_give(scope, steps.iter().any(Step::gives))?;
         if !steps.is_empty() {
             self.write(&mut tx, held, &act, None, &steps).await?;
         }
@@ -146,7 +154,7 @@ impl Agents {
     ) -> Result<AgentView, AgentError> {
         let apps = self.apps(scope.project).await?;
         let act = self.act(scope);
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
         let (held, rows) = hold(&mut tx, scope, agent, precondition).await?;
         let row = among(&rows, tool, &apps).map_err(AgentError::NotAssigned)?;
         self.write(&mut tx, held, &act, None, &[Step::Unassign(row)]).await?;
@@ -156,10 +164,10 @@ impl Agents {
 
     pub async fn delete(&self, scope: Scope, agent: AgentRef, precondition: &Precondition) -> Result<Agent, AgentError> {
         let act = self.act(scope);
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
         let (mut held, _) = hold(&mut tx, scope, agent, precondition).await?;
         held.version += 1;
-        let line = Line { change: Change::Deleted, app: None, before: Some(described(&held)), after: None };
+        let line = NewHistoryEntry { change: Change::Deleted, app: None, before: Some(described(&held)), after: None };
         store::history::add(&mut tx, &held, &act.actor, act.now, line).await?;
         store::agents::delete(&mut tx, &held).await?;
         tx.commit().await?;
@@ -180,15 +188,15 @@ impl Agents {
         agent.updated_by = act.actor.clone();
         named(store::agents::update(tx, &agent).await, &agent)?;
         if let Some((before, after)) = changed {
-            let line = Line { change: Change::Updated, app: None, before: Some(before), after: Some(after) };
+            let line = NewHistoryEntry { change: Change::Updated, app: None, before: Some(before), after: Some(after) };
             store::history::add(tx, &agent, &act.actor, act.now, line).await?;
         }
         Ok(apply(tx, &agent, act, steps).await?)
     }
 
-    async fn wanted(&self, scope: Scope, items: &[Value], agent: AgentId) -> Result<Vec<Wanted>, AgentError> {
+    async fn wanted(&self, scope: Scope, items: &[RequestedTool], agent: AgentId) -> Result<Vec<Wanted>, AgentError> {
         let apps = self.apps(scope.project).await?;
-        let rows = store::assignments::all(&self.db, scope.project, agent).await?;
+        let rows = store::assignments::all(&self.0.db, scope.project, agent).await?;
         let kept: Vec<AppName> = rows.into_iter().filter(|row| row.is_active).map(|row| row.app).collect();
         resolve(items, &apps, &kept, scope.may(Permission::EditTools)).map_err(AgentError::Rejected)
     }
@@ -202,7 +210,7 @@ impl Agents {
                 integration: integration.key.clone(),
                 ..NewConnection::default()
             };
-            match self.connections.create(scope, new).await {
+            match self.0.connections.create(scope, new).await {
                 // Somebody else was quicker.
                 Ok(_) | Err(ConnectionError::Taken { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -221,21 +229,33 @@ impl Agents {
         }
         let is_new = status == AppStatus::NotConnected;
         if is_new {
-            let wanted = resolve(&[json!(app.as_str())], &apps, &[], scope.may(Permission::EditTools)).unwrap_or_default();
+            let tool = RequestedTool { name: json!(app.as_str()), ..RequestedTool::default() };
+            let wanted = resolve(&[tool], &apps, &[], scope.may(Permission::EditTools)).unwrap_or_default();
             self.connect(scope, &wanted).await?;
         }
-        store::apps::add(&self.db, scope.project, &app, &scope.author().to_string(), self.clock.now()).await?;
+        store::apps::add(&self.0.db, scope.project, &app, &scope.author().to_string(), self.0.clock.now()).await?;
         Ok(is_new)
     }
 
     /// Forgets that an app was chosen. Whether it was.
     pub async fn remove_app(&self, scope: Scope, name: &str) -> Result<bool, AgentError> {
-        Ok(store::apps::remove(&self.db, scope.project, &AppName::of(name)).await?)
+        Ok(store::apps::remove(&self.0.db, scope.project, &AppName::of(name)).await?)
     }
 
     fn act(&self, scope: Scope) -> Act {
-        Act { actor: scope.author().to_string(), now: self.clock.now() }
+        Act { actor: scope.author().to_string(), now: self.0.clock.now() }
     }
+}
+
+/// Whoever may not call tools may not give them either: a key of the agent would call them.
+fn may_give(scope: Scope, gives: bool) -> Result<(), AgentError> {
+    if gives && !scope.may(Permission::RunTools) { Err(AgentError::MayNotGive(Permission::RunTools)) } else { Ok(()) }
+}
+
+/// Whether a change opens tools besides those of assignments.
+fn opens(before: &Agent, after: &Agent) -> bool {
+    let inherits = after.tool_mode == ToolMode::Inherit && before.tool_mode != ToolMode::Inherit;
+    inherits || after.tool_configs.iter().any(|config| !before.tool_configs.contains(config))
 }
 
 /// Reads an agent with its rows, and keeps them still.
@@ -274,7 +294,7 @@ async fn apply(tx: &mut Tx, agent: &Agent, act: &Act, steps: &[Step<'_>]) -> Res
             store::assignments::update(tx, agent.project, row, act.now).await?;
         }
         let app = after.as_ref().map(|row| &row.app);
-        let line = Line { change, app, before: before.map(settings), after: after.as_ref().map(settings) };
+        let line = NewHistoryEntry { change, app, before: before.map(settings), after: after.as_ref().map(settings) };
         store::history::add(tx, agent, &act.actor, act.now, line).await?;
     }
     Ok(())

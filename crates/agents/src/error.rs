@@ -1,9 +1,11 @@
 //! What can go wrong with agents.
 
+use calls::CallError;
 use catalog::CatalogError;
 use connections::ConnectionError;
+use kernel::Permission;
 use store::StoreError;
-use tools::CallError;
+use work::WorkError;
 
 use crate::{AppName, Reason, Rejected};
 
@@ -27,6 +29,8 @@ pub enum AgentError {
     /// Nothing was changed.
     #[error("Nothing was changed: {} of the tools cannot be assigned.", .0.len())]
     Rejected(Vec<Rejected>),
+    #[error("Nothing was changed: this key lacks `{0}`, and giving tools to an agent needs it beside `edit_agents`.")]
+    MayNotGive(Permission),
     #[error("The agent changed meanwhile; it is at version {0}. Read it again and repeat the change.")]
     Stale(i64),
     #[error("{0}")]
@@ -37,6 +41,8 @@ pub enum AgentError {
     Catalog(#[from] CatalogError),
     #[error(transparent)]
     Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Work(#[from] WorkError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

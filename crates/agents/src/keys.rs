@@ -12,7 +12,7 @@ impl Agents {
         if names.is_empty() {
             return Err(AgentError::Invalid("Name at least one agent.".to_owned()));
         }
-        let known = store::agents::names(&self.db, project).await?;
+        let known = store::agents::names(&self.0.db, project).await?;
         let one = |name: &String| {
             let meant: Option<AgentRef> = name.trim().parse().ok();
             let fits = |(id, number, called): &&(AgentId, i64, String)| match meant {
@@ -29,7 +29,7 @@ impl Agents {
 
     /// Lets a key act for these agents. The key was made for agents, so until now it could do nothing.
     pub async fn bind_key(&self, project: ProjectId, key: KeyId, agents: &[AgentId]) -> Result<(), AgentError> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
         for agent in agents {
             store::keys::bind(&mut tx, project, key, *agent).await?;
         }
@@ -38,12 +38,12 @@ impl Agents {
 
     /// The names of the agents that keys act for, by key.
     pub async fn of_keys(&self, project: Option<ProjectId>) -> Result<HashMap<KeyId, Vec<String>>, AgentError> {
-        Ok(store::keys::names(&self.db, project).await?)
+        Ok(store::keys::names(&self.0.db, project).await?)
     }
 
     /// The agent, if the key may see it. To a key for other agents it is unknown.
     pub(crate) async fn seen(&self, scope: Scope, agent: Agent) -> Result<Agent, AgentError> {
-        if scope.is_for_agents && !store::keys::is_bound(&self.db, scope.project, scope.key, agent.id).await? {
+        if scope.is_for_agents && !store::keys::is_bound(&self.0.db, scope.project, scope.key, agent.id).await? {
             return Err(AgentError::NotFound);
         }
         Ok(agent)

@@ -23,11 +23,13 @@ mod wanted;
 use std::sync::Arc;
 
 use ::store::{Db, StoreError};
+use calls::Calls;
 use catalog::Catalog;
 use connections::{ConnectionError, Connections, Consumer};
+use definitions::Definitions;
 use futures_util::future::BoxFuture;
 use kernel::{Clock, ConnectionId, ProjectId};
-use tools::Tools;
+use work::Workers;
 
 pub use app::AppName;
 pub use apps::{AppStatus, Apps, Route};
@@ -42,7 +44,7 @@ pub use policy::{Access, AppPolicy};
 pub use reason::Reason;
 pub use stable_id::StableToolId;
 pub use toolset::Toolset;
-pub use wanted::Rejected;
+pub use wanted::{Rejected, RequestedTool};
 
 /// The agents of a deployment.
 #[derive(Clone, Debug)]
@@ -55,7 +57,9 @@ pub struct Parts {
     pub clock: Clock,
     pub catalog: Catalog,
     pub connections: Connections,
-    pub tools: Tools,
+    pub workers: Workers,
+    pub definitions: Definitions,
+    pub calls: Calls,
 }
 
 impl Agents {
@@ -65,17 +69,9 @@ impl Agents {
 
     /// The apps of a project as they are now.
     pub async fn apps(&self, project: ProjectId) -> Result<Apps, AgentError> {
-        let rows = self.connections.choices(project, None, None).await?;
-        let added = store::apps::all(&self.db, project).await?;
-        Ok(Apps::new(project, self.catalog.clone(), rows, added))
-    }
-}
-
-impl std::ops::Deref for Agents {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0
+        let rows = self.0.connections.choices(project, None, None).await?;
+        let added = store::apps::all(&self.0.db, project).await?;
+        Ok(Apps::new(project, self.0.catalog.clone(), rows, added))
     }
 }
 
@@ -87,12 +83,12 @@ impl Consumer for Agents {
 
     fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>> {
         Box::pin(async move {
-            let row = match self.connections.get(project, connection).await {
+            let row = match self.0.connections.get(project, connection).await {
                 Ok(row) => row,
                 Err(ConnectionError::Store(error)) => return Err(error),
                 Err(_) => return Ok(0),
             };
-            let assigned = store::assignments::of_app(&self.db, project, &AppName::of(&row.integration)).await?;
+            let assigned = store::assignments::of_app(&self.0.db, project, &AppName::of(&row.integration)).await?;
             let used = assigned.iter().filter(|assignment| assignment.policy.fits(&row.provider, &row.slug)).count();
             Ok(i64::try_from(used).unwrap_or(i64::MAX))
         })

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ::store::PageSize;
+use ::store::{Page, PageSize, page_bytes};
 use catalog::Integration;
+use definitions::Verdict;
 use kernel::suggest::did_you_mean;
-use kernel::{AgentId, Scope, Timestamp};
-use tools::permission::Permission;
+use kernel::{AgentId, Budget, Scope, Timestamp};
 use uuid::Uuid;
 
 use crate::{Agent, AgentError, AgentRef, Agents, AppStatus, Apps, Assignment, HistoryPage, Reason, Status, store};
@@ -16,7 +16,7 @@ use crate::{Agent, AgentError, AgentRef, Agents, AppStatus, Apps, Assignment, Hi
 #[derive(Clone, Debug)]
 pub struct AgentFilter {
     pub skip: i64,
-    pub limit: i64,
+    pub size: PageSize,
     pub status: Option<String>,
     pub agent_type: Option<String>,
     pub priority_level: Option<String>,
@@ -53,13 +53,13 @@ pub struct Stats {
 
 impl Agents {
     pub(crate) async fn find(&self, scope: Scope, agent: AgentRef) -> Result<Agent, AgentError> {
-        let found = store::agents::find(&self.db, scope.project, agent).await?.ok_or(AgentError::NotFound)?;
+        let found = store::agents::find(&self.0.db, scope.project, agent).await?.ok_or(AgentError::NotFound)?;
         self.seen(scope, found).await
     }
 
     pub async fn get(&self, scope: Scope, agent: AgentRef) -> Result<AgentView, AgentError> {
         let agent = self.find(scope, agent).await?;
-        let rows = store::assignments::all(&self.db, scope.project, agent.id).await?;
+        let rows = store::assignments::all(&self.0.db, scope.project, agent.id).await?;
         let apps = self.apps(scope.project).await?;
         Ok(view(agent, rows, &apps))
     }
@@ -70,21 +70,25 @@ impl Agents {
     }
 
     /// Agents in the order in which they were made.
-    pub async fn list(&self, scope: Scope, filter: &AgentFilter) -> Result<Vec<AgentView>, AgentError> {
+    pub async fn list(&self, scope: Scope, filter: &AgentFilter) -> Result<Page<AgentView>, AgentError> {
         if let Some(status) = filter.status.as_deref().filter(|status| Status::named(status).is_none()) {
             let names = Status::ALL.map(Status::name);
             let nearest = did_you_mean(status, names);
             return Err(AgentError::Invalid(format!("`{status}` is not a status; there are {}.{nearest}", names.join(", "))));
         }
-        let agents = store::agents::list(&self.db, scope, filter).await?;
+        let (found, size) = (store::agents::list(&self.0.db, scope, filter).await?, filter.size);
+        let bytes = page_bytes(&found);
+        let read = move |_: &Budget| Ok::<_, AgentError>(size.read(&found, store::agents::read)?);
+        let Page { rows: agents, more } = self.0.workers.run(scope.project, bytes, read).await?;
         let mut rows: HashMap<AgentId, Vec<Assignment>> = HashMap::new();
-        for row in &store::agents::list_assignments(&self.db, scope, filter).await? {
+        for row in &store::agents::list_assignments(&self.0.db, scope, filter).await? {
             let row = store::assignments::read(row)?;
             rows.entry(row.agent).or_default().push(row);
         }
         let apps = self.apps(scope.project).await?;
         let mut rows_of = |agent: &Agent| rows.remove(&agent.id).unwrap_or_default();
-        Ok(agents.into_iter().map(|agent| (rows_of(&agent), agent)).map(|(rows, agent)| view(agent, rows, &apps)).collect())
+        let views = agents.into_iter().map(|agent| (rows_of(&agent), agent)).map(|(rows, agent)| view(agent, rows, &apps));
+        Ok(Page { rows: views.collect(), more })
     }
 
     pub(crate) async fn views(&self, scope: Scope, ids: &[AgentId]) -> Result<Vec<AgentView>, AgentError> {
@@ -92,15 +96,15 @@ impl Agents {
         let mut views = Vec::with_capacity(ids.len());
         for id in ids {
             let agent = self.find(scope, AgentRef::Id(*id)).await?;
-            let rows = store::assignments::all(&self.db, scope.project, *id).await?;
+            let rows = store::assignments::all(&self.0.db, scope.project, *id).await?;
             views.push(view(agent, rows, &apps));
         }
         Ok(views)
     }
 
     pub async fn stats(&self, scope: Scope) -> Result<Stats, AgentError> {
-        let mut stats = Stats { total: 0, active: 0, inactive: 0, by_type: BTreeMap::new(), at: self.clock.now() };
-        for (kind, status, count) in store::agents::counts(&self.db, scope.project).await? {
+        let mut stats = Stats { total: 0, active: 0, inactive: 0, by_type: BTreeMap::new(), at: self.0.clock.now() };
+        for (kind, status, count) in store::agents::counts(&self.0.db, scope.project).await? {
             stats.total += count;
             stats.active += if status == Status::Active.name() { count } else { 0 };
             stats.inactive += if status == Status::Inactive.name() { count } else { 0 };
@@ -120,7 +124,7 @@ impl Agents {
         if scope.is_for_agents {
             self.find(scope, agent).await?;
         }
-        let page = store::history::page(&self.db, scope.project, agent, PageSize::asked(limit), cursor).await?;
+        let page = store::history::page(&self.0.db, scope.project, agent, PageSize::asked(limit), cursor).await?;
         // Every agent has at least the line of its making, on some page.
         if page.entries.is_empty() && cursor.is_none() {
             return Err(AgentError::NotFound);
@@ -141,7 +145,7 @@ fn view(agent: Agent, rows: Vec<Assignment>, apps: &Apps) -> AgentView {
         };
         let unusable = match route {
             Err(reason) => Some(reason),
-            Ok(_) if assignment.policy.permission == Some(Permission::Deny) => Some(Reason::DeniedByAgent(assignment.app.to_string())),
+            Ok(_) if assignment.policy.permission == Some(Verdict::Deny) => Some(Reason::DeniedByAgent(assignment.app.to_string())),
             Ok(_) if agent.status != Status::Active => Some(Reason::AgentNotActive(agent.status.name())),
             Ok(_) => None,
         };

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use calls::permission::ToolFacts;
 use catalog::{Action, Integration};
 use connections::Connection;
+use definitions::Verdict;
 use kernel::{Scope, Timestamp};
-use tools::permission::{Permission, ToolFacts};
 
 use crate::{AgentError, Agents, AppName, AppPolicy, AppStatus, Apps};
 
@@ -77,12 +78,12 @@ impl Agents {
         let route = apps.route(&app, &AppPolicy::default()).ok();
         let integration = route.as_ref().map(|route| route.integration.clone()).or_else(|| apps.integrations(&app).first().cloned());
         let integration = integration.ok_or(AgentError::UnknownApp(app))?;
-        let word = self.tools.word(scope.project).await?.on_call();
+        let policy = self.0.calls.project_policy(scope.project).await?.on_call();
         let enabled = |action: &Action| {
             route.as_ref().is_some_and(|route| {
                 let name = format!("tools.{}.{}.{}.{}", integration.provider, integration.key, action.key, route.connection);
                 let facts = ToolFacts { name: &name, read_only: Some(action.read_only), ..ToolFacts::default() };
-                word.about(&facts) != Permission::Deny
+                policy.verdict_on(&facts) != Verdict::Deny
             })
         };
         Ok(integration.actions.iter().map(|action| (action.clone(), enabled(action))).collect())

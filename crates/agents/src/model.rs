@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
+use definitions::config::ToolConfig;
 use kernel::{AgentId, ProjectId, Timestamp};
 use serde_json::{Map, Value};
-use tools::config::ToolConfig;
 
-use crate::{AppName, AppPolicy};
+use crate::{AppName, AppPolicy, RequestedTool};
 
 /// The type that lists leave out: agents made for one conversation.
 pub(crate) const EPHEMERAL: &str = "ephemeral";
@@ -127,7 +127,7 @@ pub struct AgentPatch {
     pub tool_mode: Option<String>,
     pub tool_configs: Option<Vec<Value>>,
     /// Every app that shall be assigned, by stable id, name or catalog id.
-    pub tool_ids: Option<Vec<Value>>,
+    pub tool_ids: Option<Vec<RequestedTool>>,
     pub skill_ids: Option<Vec<i64>>,
 }
 

@@ -1,9 +1,9 @@
 //! What an agent is told to be: checked, and laid over what it is.
 
+use definitions::config::{OnError, ToolConfig, check_names, coerce_list};
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::{AgentId, ProjectId, Timestamp};
 use serde_json::{Map, Value, json};
-use tools::config::{OnError, ToolConfig, check_names, coerce_list};
 
 use crate::{Agent, AgentError, AgentPatch, Status, ToolMode};
 
@@ -127,7 +127,7 @@ fn read_configs(configs: &[Value]) -> Result<Vec<ToolConfig>, AgentError> {
     if configs.len() > MAX_CONFIGS {
         return Err(invalid(&format!("An agent has at most {MAX_CONFIGS} tool configs.")));
     }
-    let told = |error: tools::config::ConfigError| AgentError::Invalid(error.to_string());
+    let told = |error: definitions::config::ConfigError| AgentError::Invalid(error.to_string());
     let configs = coerce_list(configs, OnError::Raise).map_err(told)?.configs;
     check_names(&configs).map_err(told)?;
     Ok(configs)

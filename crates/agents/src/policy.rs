@@ -1,10 +1,10 @@
 //! What an assignment says about its app: which account, which actions, and with how much care.
 
 use catalog::Action;
+use definitions::Verdict;
 use kernel::Slug;
 use kernel::suggest::did_you_mean;
 use serde_json::{Map, Value};
-use tools::permission::Permission;
 
 use crate::{AppName, Reason};
 
@@ -38,7 +38,7 @@ pub struct AppPolicy {
     /// Only these actions; nothing said means all.
     pub allow: Option<Vec<String>>,
     pub deny: Vec<String>,
-    pub permission: Option<Permission>,
+    pub permission: Option<Verdict>,
 }
 
 impl AppPolicy {
@@ -67,7 +67,7 @@ impl AppPolicy {
         let permission = "`allow`, `ask` or `deny`";
         let permission = match word("permission", permission)? {
             None => None,
-            Some(text) => Some(Permission::named(text).ok_or_else(|| format!("`permission` must be {permission}."))?),
+            Some(text) => Some(Verdict::named(text).ok_or_else(|| format!("`permission` must be {permission}."))?),
         };
         if given("meta").is_some_and(|meta| !meta.is_object()) {
             return Err("`meta` must be an object.".to_owned());

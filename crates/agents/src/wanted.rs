@@ -8,11 +8,23 @@ use serde_json::{Map, Value, json};
 
 use crate::{AppName, AppPolicy, AppStatus, Apps, Assignment, Reason, StableToolId};
 
-const KEYS: [&str; 4] = ["id", "app_name", "priority", "config"];
+/// What a request may say of a tool.
+const FIELDS: [&str; 4] = ["id", "app_name", "priority", "config"];
 const MAX_TOOLS: usize = 1000;
 const MAX_PRIORITY: i64 = 1_000_000;
 /// As much of a name as an answer repeats.
 const SHOWN: usize = 100;
+
+/// A tool as a request names it. Its parts are as they came, so that everything that is wrong can be told at once.
+#[derive(Clone, Debug, Default)]
+pub struct RequestedTool {
+    /// A stable id, a name or a catalog id.
+    pub name: Value,
+    pub priority: Option<Value>,
+    pub config: Option<Value>,
+    /// A field that tools do not have.
+    pub unknown: Option<String>,
+}
 
 /// An app that shall be assigned.
 #[derive(Clone, Debug)]
@@ -57,7 +69,7 @@ impl Rejected {
 }
 
 /// Finds every tool of a request; `kept` are apps that the agent has. Named twice is named once, unless the two ask for different things.
-pub(crate) fn resolve(items: &[Value], apps: &Apps, kept: &[AppName], may_connect: bool) -> Result<Vec<Wanted>, Vec<Rejected>> {
+pub(crate) fn resolve(items: &[RequestedTool], apps: &Apps, kept: &[AppName], may_connect: bool) -> Result<Vec<Wanted>, Vec<Rejected>> {
     if items.len() > MAX_TOOLS {
         return Err(vec![Rejected::new(&Value::Null, "too_many", format!("An agent has at most {MAX_TOOLS} apps."))]);
     }
@@ -70,7 +82,7 @@ pub(crate) fn resolve(items: &[Value], apps: &Apps, kept: &[AppName], may_connec
                 None => wanted.push(next),
                 Some(known) => {
                     if let Err(message) = merge(known, next) {
-                        rejected.push(Rejected::new(name_of(item), "conflicting", message));
+                        rejected.push(Rejected::new(&item.name, "conflicting", message));
                     }
                 }
             },
@@ -91,36 +103,23 @@ fn merge(known: &mut Wanted, next: Wanted) -> Result<(), String> {
     Ok(())
 }
 
-/// What names the tool in an item.
-fn name_of(item: &Value) -> &Value {
-    match item {
-        Value::Object(fields) => fields.get("id").or_else(|| fields.get("app_name")).unwrap_or(&Value::Null),
-        plain => plain,
-    }
-}
-
-fn one(item: &Value, apps: &Apps, kept: &[AppName], may_connect: bool) -> Result<Wanted, Rejected> {
-    let name = name_of(item);
+fn one(item: &RequestedTool, apps: &Apps, kept: &[AppName], may_connect: bool) -> Result<Wanted, Rejected> {
+    let name = &item.name;
     let invalid = |message: &str| Rejected::new(name, "invalid", message);
+    if let Some(unknown) = &item.unknown {
+        let unknown: String = unknown.chars().take(40).collect();
+        let nearest = did_you_mean(&unknown, FIELDS);
+        return Err(invalid(&format!("`{unknown}` is not part of a tool; there are `id`, `app_name`, `priority` and `config`.{nearest}")));
+    }
     let (mut priority, mut config) = (None, None);
-    if let Value::Object(fields) = item {
-        if let Some(unknown) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            let unknown: String = unknown.chars().take(40).collect();
-            let nearest = did_you_mean(&unknown, KEYS);
-            return Err(invalid(&format!(
-                "`{unknown}` is not part of a tool; there are `id`, `app_name`, `priority` and `config`.{nearest}"
-            )));
-        }
-        let given = |key: &str| fields.get(key).filter(|value| !value.is_null());
-        if let Some(value) = given("priority") {
-            let number = value.as_i64().filter(|number| number.abs() <= MAX_PRIORITY);
-            priority = Some(number.ok_or_else(|| invalid(&format!("`priority` must be a whole number within ±{MAX_PRIORITY}.")))?);
-        }
-        if let Some(value) = given("config") {
-            let fields = value.as_object().ok_or_else(|| invalid("`config` must be an object."))?;
-            let policy = AppPolicy::read(fields).map_err(|problem| Rejected::new(name, "invalid_config", problem))?;
-            config = Some((fields.clone(), policy));
-        }
+    if let Some(value) = item.priority.as_ref().filter(|value| !value.is_null()) {
+        let number = value.as_i64().filter(|number| number.abs() <= MAX_PRIORITY);
+        priority = Some(number.ok_or_else(|| invalid(&format!("`priority` must be a whole number within ±{MAX_PRIORITY}.")))?);
+    }
+    if let Some(value) = item.config.as_ref().filter(|value| !value.is_null()) {
+        let fields = value.as_object().ok_or_else(|| invalid("`config` must be an object."))?;
+        let policy = AppPolicy::read(fields).map_err(|problem| Rejected::new(name, "invalid_config", problem))?;
+        config = Some((fields.clone(), policy));
     }
     let app = find(name, apps)?;
     let connect = match apps.status(&app) {
@@ -256,8 +255,20 @@ mod tests {
         Apps::new(ProjectId::new(), Catalog::new(vec![Arc::new(Few)]), Vec::new(), added)
     }
 
+    /// As the edge reads it.
+    fn requested(item: &Value) -> RequestedTool {
+        let Value::Object(fields) = item else { return RequestedTool { name: item.clone(), ..RequestedTool::default() } };
+        RequestedTool {
+            name: fields.get("id").or_else(|| fields.get("app_name")).cloned().unwrap_or_default(),
+            priority: fields.get("priority").cloned(),
+            config: fields.get("config").cloned(),
+            unknown: fields.keys().find(|key| !FIELDS.contains(&key.as_str())).cloned(),
+        }
+    }
+
     fn names(items: Value, apps: &Apps) -> Result<Vec<String>, Vec<(Value, &'static str)>> {
-        let resolved = resolve(items.as_array().unwrap(), apps, &[], true);
+        let items: Vec<RequestedTool> = items.as_array().unwrap().iter().map(requested).collect();
+        let resolved = resolve(&items, apps, &[], true);
         resolved
             .map(|wanted| wanted.into_iter().map(|want| want.app.to_string()).collect())
             .map_err(|rejected| rejected.into_iter().map(|problem| (problem.tool, problem.code)).collect())
@@ -304,7 +315,7 @@ mod tests {
     #[test]
     fn named_twice_is_named_once_unless_they_disagree() {
         let apps = apps(&["ao"]);
-        let wanted = resolve(&[json!("ao"), json!({"id": "AO", "priority": 3})], &apps, &[], true).unwrap();
+        let wanted = resolve(&[json!("ao"), json!({"id": "AO", "priority": 3})].map(|item| requested(&item)), &apps, &[], true).unwrap();
         assert_eq!((wanted.len(), wanted[0].priority), (1, Some(3)));
         let twice = json!([{"id": "ao", "priority": 1}, {"id": "ao", "priority": 2}]);
         assert_eq!(names(twice, &apps).unwrap_err(), [(json!("ao"), "conflicting")]);
@@ -313,8 +324,8 @@ mod tests {
     #[test]
     fn what_needs_no_account_is_connected_by_whoever_may() {
         let apps = apps(&[]);
-        let wanted = resolve(&[json!("open")], &apps, &[], true).unwrap();
+        let wanted = resolve(&[requested(&json!("open"))], &apps, &[], true).unwrap();
         assert_eq!(wanted[0].connect.as_ref().unwrap().key, "open");
-        assert_eq!(resolve(&[json!("open")], &apps, &[], false).unwrap_err()[0].code, "not_connected");
+        assert_eq!(resolve(&[requested(&json!("open"))], &apps, &[], false).unwrap_err()[0].code, "not_connected");
     }
 }

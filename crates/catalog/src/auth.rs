@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
+use kernel::Scrubber;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
@@ -52,6 +53,12 @@ pub struct Credentials {
 pub struct OAuth2 {
     pub authorize_url: String,
     pub token_url: String,
+    /// What the provider calls itself where it says so in its answers; without it, its origin is compared.
+    #[serde(default)]
+    pub issuer: Option<String>,
+    /// Whether the provider promises to say who it is.
+    #[serde(default)]
+    pub sends_issuer: bool,
     #[serde(default)]
     pub revoke_url: Option<String>,
     #[serde(default)]
@@ -263,6 +270,23 @@ impl AuthScheme {
         own.as_ref().unwrap_or(fallback)
     }
 
+    /// What takes the secrets among these fields out of a service's answer. What a connection only points at, such as a site, stays.
+    pub fn scrubber(&self, fields: &Fields) -> Scrubber {
+        let send = self.send();
+        let asked = self.fields();
+        let kept: Vec<&String> = match self {
+            Self::OAuth2(scheme) => scheme.keep.keys().chain(scheme.discover.iter().flat_map(|discover| discover.keep.keys())).collect(),
+            Self::ClientCredentials(scheme) => scheme.keep.keys().collect(),
+            _ => Vec::new(),
+        };
+        let is_secret = |name: &str| match asked.iter().find(|(asked, _)| asked == name) {
+            Some((_, field)) => field.secret,
+            None => !kept.iter().any(|kept| *kept == name) || send.mentions(name),
+        };
+        let pair = send.basic.as_ref().map(|pair| format!("{}:{}", fields.fill(&pair.username), fields.fill(&pair.password)));
+        Scrubber::new(fields.expose().filter(|(name, _)| is_secret(name)).map(|(_, value)| value).chain(pair.as_deref()))
+    }
+
     /// The connection fields that exist once an account is connected with this scheme.
     pub fn field_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.fields().into_iter().map(|(name, _)| name).collect();
@@ -292,6 +316,13 @@ impl Send {
     pub fn nothing() -> &'static Self {
         &NOTHING
     }
+
+    /// Whether the field is part of the credential.
+    fn mentions(&self, field: &str) -> bool {
+        let place = format!("{{connection.{field}}}");
+        let pair = self.basic.iter().flat_map(|pair| [&pair.username, &pair.password]);
+        self.headers.values().chain(self.query.values()).chain(pair).any(|text| text.contains(&place))
+    }
 }
 
 fn bearer(token: &str) -> Send {
@@ -315,9 +346,6 @@ fn yes() -> bool {
     true
 }
 
-/// A value shorter than this is no secret worth hiding.
-const SECRET_LENGTH: usize = 8;
-
 /// The fields of one connection, secrets included. It cannot be printed.
 #[derive(Clone, Default)]
 pub struct Fields(BTreeMap<String, SecretString>);
@@ -339,15 +367,18 @@ impl Fields {
         self.0.is_empty()
     }
 
-    /// The text without any of the values: what a service repeats of a credential is not ours to print.
-    pub fn scrub(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for (_, value) in self.expose().filter(|(_, value)| value.len() >= SECRET_LENGTH) {
-            if text.contains(value) {
-                text = text.replace(value, "…");
-            }
+    /// What takes every value out of a text: what a service repeats of a credential is not ours to print.
+    pub fn scrubber(&self) -> Scrubber {
+        Scrubber::new(self.expose().map(|(_, value)| value))
+    }
+
+    /// The text with the fields in their places.
+    pub fn fill(&self, text: &str) -> String {
+        let mut filled = text.to_owned();
+        for (name, value) in self.expose() {
+            filled = filled.replace(&format!("{{connection.{name}}}"), value);
         }
-        text
+        filled
     }
 
     /// Every name and value, for sealing.

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use kernel::ProjectId;
 
@@ -11,18 +10,16 @@ use crate::search::{self, Document, Embedder, Index, Kind, Options, Reasons};
 use crate::{Action, Catalog, CatalogError, Event, Integration, Source};
 
 /// How many lists of integrations keep their index; the one not asked for the longest goes first.
-const MAX_SHELVES: usize = 512;
+const MAX_INDEXES: usize = 512;
 
 /// What to look for.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct SearchRequest<'a> {
     pub use_case: &'a str,
     pub kind: Kind,
     pub limit: usize,
     /// Keys of integrations to prefer when the use case names none, such as the connected ones.
     pub preferred: &'a [&'a str],
-    /// What `Catalog::meanings` said of the use case; without it only words count.
-    pub meaning: &'a Meaning,
     /// What the project learned.
     pub examples: Option<&'a Examples>,
 }
@@ -46,18 +43,14 @@ pub struct Examples {
 
 impl Examples {
     /// Whether the lists that are searched are still the ones that it speaks of.
-    fn fit(&self, places: &[Place]) -> bool {
-        places.iter().all(|place| self.editions.contains(&(place.number, place.edition)))
+    fn fit(&self, lists: &[SourceList]) -> bool {
+        lists.iter().all(|list| self.editions.contains(&(list.number, list.edition)))
     }
 }
 
-/// The vectors of a use case, one per sentence that was embedded in time.
-#[derive(Clone, Debug, Default)]
-pub struct Meaning(Vec<Vec<f32>>);
-
 /// How a use case reads, and what fits it, best first.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct SearchAnswer {
     pub found: Vec<Found>,
     /// How much it asks for an event: 1 surely, −1 surely for an action.
     pub event: f32,
@@ -65,8 +58,8 @@ pub struct Asked {
     pub names_integration: bool,
     /// Whether it says too little to choose by.
     pub is_vague: bool,
-    /// Whether it only wants to be told something.
-    pub only_finds: bool,
+    /// Whether something fits at all; if not, what was found is only what is nearest.
+    pub fits: bool,
 }
 
 /// An action or an event that fits, with the integration it belongs to.
@@ -75,7 +68,7 @@ pub struct Found {
     pub integration: Arc<Integration>,
     pub item: Item,
     pub score: f32,
-    /// How much of the use case it explains, from 0 to 1.
+    /// How likely it is what is meant, from 0 to 1.
     pub confidence: f32,
     pub reasons: Reasons,
     /// Whether the use case clearly names its integration.
@@ -86,12 +79,6 @@ impl Found {
     /// Whether a call of it changes nothing.
     pub fn reads_only(&self) -> bool {
         matches!(&self.item, Item::Action(action) if action.read_only)
-    }
-
-    /// Whether a call of it changes something, as far as its integration tells: one that marks nothing as reading says nothing.
-    pub fn changes_something(&self) -> bool {
-        let tells = || self.integration.actions.iter().any(|action| action.read_only);
-        self.item.kind() == Kind::Action && !self.reads_only() && tells()
     }
 }
 
@@ -137,10 +124,12 @@ impl Item {
                 kind: Kind::Action,
                 name: action.name.clone(),
                 description: action.description.clone(),
+                about_parameters: action.about_parameters(),
                 parameters: action.parameters(),
                 use_cases: action.use_cases.clone(),
                 read_only: action.read_only,
                 destructive: action.destructive,
+                usage: action.usage,
                 ..document
             },
             Self::Event(event) => Document {
@@ -156,30 +145,20 @@ impl Item {
 
 /// A list of integrations, ready to be searched.
 #[derive(Debug)]
-struct Shelf {
+struct IndexedList {
     items: Vec<(Arc<Integration>, Item)>,
-    index: Arc<Index>,
-    embedding: Once,
+    index: Index,
 }
 
-impl Shelf {
-    fn new(integrations: &[Arc<Integration>], number: u64) -> Self {
+impl IndexedList {
+    fn new(integrations: &[Arc<Integration>], number: u64, embedder: Option<&dyn Embedder>) -> Self {
         let mut items = Vec::new();
         for integration in integrations {
             items.extend(integration.actions.iter().map(|action| (integration.clone(), Item::Action(action.clone()))));
             items.extend(integration.events.iter().map(|event| (integration.clone(), Item::Event(event.clone()))));
         }
-        let index = Arc::new(Index::build(documents(&items, number)));
-        Self { items, index, embedding: Once::new() }
-    }
-
-    /// Has the vectors made, once somebody searches.
-    fn embed(&self, number: u64, embedder: &dyn Embedder) {
-        self.embedding.call_once(|| {
-            let waiting = Arc::downgrade(&self.index);
-            let done = move |vectors| _ = waiting.upgrade().map(|index| index.embed(vectors));
-            embedder.prepare(search::sentences(&documents(&self.items, number).collect::<Vec<_>>()), Box::new(done));
-        });
+        let index = Index::build(documents(&items, number), embedder);
+        Self { items, index }
     }
 
     fn item(&self, id: u64) -> Option<&(Arc<Integration>, Item)> {
@@ -192,19 +171,42 @@ impl Shelf {
     }
 }
 
+/// The sentences of a list that is indexed, for whoever makes the vectors of a remote model.
+#[derive(Clone, Debug)]
+pub struct IndexedSentences(Arc<OnceLock<IndexedList>>);
+
+impl IndexedSentences {
+    /// What to make vectors of: a sentence for each document, and its examples.
+    pub fn all(&self) -> Vec<String> {
+        let documents = self.0.get().into_iter().flat_map(|list| documents(&list.items, 0));
+        documents.flat_map(|document| std::iter::once(document.sentence()).chain(document.use_cases)).collect()
+    }
+
+    pub fn are_embedded(&self) -> bool {
+        self.0.get().is_none_or(|list| list.index.is_embedded_remotely())
+    }
+
+    /// Gives the index the vectors that there are.
+    pub fn embed(&self, vectors: &dyn Embedder) {
+        if let Some(list) = self.0.get() {
+            list.index.embed_remotely(documents(&list.items, 0), vectors);
+        }
+    }
+}
+
 fn documents(items: &[(Arc<Integration>, Item)], number: u64) -> impl Iterator<Item = Document> {
     let numbered = items.iter().enumerate();
     numbered.map(move |(position, (integration, item))| item.document(document_id(number, position), integration))
 }
 
-/// Where a shelf stands: the number of its source, which list it holds, and the shelf, once somebody has filled it.
-struct Place {
+/// The list of one source that a search looks at: the number of the source, the edition, and the index, once somebody has built it.
+struct SourceList {
     number: u64,
     source: &'static str,
     edition: u64,
-    shelf: Arc<OnceLock<Shelf>>,
+    indexed: Arc<OnceLock<IndexedList>>,
     /// For this search alone, where the list became another one meanwhile.
-    passing: OnceLock<Shelf>,
+    unshared: OnceLock<IndexedList>,
 }
 
 /// Documents are numbered by source and position, so that one found in two indexes is known to be the same.
@@ -214,22 +216,22 @@ fn document_id(source: u64, position: usize) -> u64 {
     source << POSITION_BITS | u64::try_from(position).unwrap_or(u64::MAX >> POSITION_BITS)
 }
 
-/// The shelves by source and edition, each built when it is first asked for.
+/// The indexes by source and edition, each built when it is first asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Shelves {
-    all: Mutex<HashMap<(&'static str, u64), Slot>>,
+pub(crate) struct IndexCache {
+    all: Mutex<HashMap<(&'static str, u64), CachedIndex>>,
     clock: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
-    shelf: Arc<OnceLock<Shelf>>,
+struct CachedIndex {
+    indexed: Arc<OnceLock<IndexedList>>,
     used: u64,
 }
 
-impl Shelves {
-    /// The place of a shelf; whoever asks first fills it, without holding up those who ask for another.
-    fn place(&self, source: &dyn Source, edition: u64) -> Arc<OnceLock<Shelf>> {
+impl IndexCache {
+    /// The cell of an index; whoever asks first fills it, without holding up those who ask for another.
+    fn cell(&self, source: &dyn Source, edition: u64) -> Arc<OnceLock<IndexedList>> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (source.provider().key, edition);
@@ -237,21 +239,29 @@ impl Shelves {
             all.retain(|(other, _), _| *other != key.0);
         }
         if !all.contains_key(&key)
-            && all.len() >= MAX_SHELVES
-            && let Some(oldest) = all.iter().min_by_key(|(_, slot)| slot.used).map(|(key, _)| *key)
+            && all.len() >= MAX_INDEXES
+            && let Some(oldest) = all.iter().min_by_key(|(_, cached)| cached.used).map(|(key, _)| *key)
         {
             all.remove(&oldest);
         }
-        let slot = all.entry(key).or_default();
-        slot.used = now;
-        slot.shelf.clone()
+        let cached = all.entry(key).or_default();
+        cached.used = now;
+        cached.indexed.clone()
+    }
+
+    /// The lists that are indexed, the one asked for last first.
+    fn indexed(&self) -> Vec<IndexedSentences> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists: Vec<&CachedIndex> = all.values().filter(|cached| cached.indexed.get().is_some()).collect();
+        lists.sort_unstable_by_key(|cached| std::cmp::Reverse(cached.used));
+        lists.into_iter().map(|cached| IndexedSentences(cached.indexed.clone())).collect()
     }
 }
 
 /// How well the actions of integrations fit a sentence, in their order, and after them other things that can be called. Nothing in common
 /// is zero.
 pub fn relevance(sentence: &str, integrations: &[&Integration], others: &[Document]) -> Vec<Vec<f32>> {
-    let others = Index::build(others);
+    let others = Index::of_words(others);
     let mut indexes: Vec<&Index> = integrations.iter().map(|integration| integration.words()).collect();
     indexes.push(&others);
     search::relevance(&indexes, sentence)
@@ -260,105 +270,104 @@ pub fn relevance(sentence: &str, integrations: &[&Integration], others: &[Docume
 impl Integration {
     /// The words of its actions, made searchable when somebody first asks.
     fn words(&self) -> &Index {
-        self.words.get_or_init(|| Index::build(self.actions.iter().map(|action| Item::Action(action.clone()).document(0, self))))
+        self.words.get_or_init(|| Index::of_words(self.actions.iter().map(|action| Item::Action(action.clone()).document(0, self))))
     }
 }
 
 impl Catalog {
     /// Builds what the first search of a project would have to wait for.
     pub fn warm(&self, project: ProjectId) {
-        for place in self.places(project, None) {
-            self.shelf(&place, project);
+        for list in self.lists(project, None) {
+            self.indexed(&list, project);
         }
     }
 
-    /// What use cases mean to the sentence model, for as many as it can say so within the time; takes that long at most, on this thread.
-    pub fn meanings(&self, use_cases: &[&str], within: Duration) -> Vec<Meaning> {
-        let Some(embedder) = &self.embedder else { return vec![Meaning::default(); use_cases.len()] };
-        let sentences: Vec<(usize, &str)> = use_cases
-            .iter()
-            .enumerate()
-            .flat_map(|(at, case)| search::sentences_of(case).into_iter().map(move |part| (at, part)))
-            .collect();
-        let vectors = embedder.ask(&sentences.iter().map(|(_, part)| *part).collect::<Vec<_>>(), within);
-        let mut meanings = vec![Meaning::default(); use_cases.len()];
-        for ((at, _), vector) in sentences.into_iter().zip(vectors) {
-            meanings[at].0.extend(vector);
-        }
-        meanings
+    /// The sentences of every list that is indexed.
+    pub fn indexed_sentences(&self) -> Vec<IndexedSentences> {
+        self.indexes.indexed()
     }
 
     /// What fits a use case, in one provider or in all of them.
-    pub fn search(&self, project: ProjectId, provider: Option<&str>, wanted: &Wanted<'_>) -> Result<Asked, CatalogError> {
+    pub fn search(&self, project: ProjectId, provider: Option<&str>, request: &SearchRequest<'_>) -> Result<SearchAnswer, CatalogError> {
         if let Some(provider) = provider {
             self.source(provider)?;
         }
-        let places = self.places(project, provider);
-        let shelves: Vec<(u64, &Shelf)> = places.iter().map(|place| (place.number, self.shelf(place, project))).collect();
-        if let Some(embedder) = &self.embedder {
-            for (number, shelf) in &shelves {
-                shelf.embed(*number, &**embedder);
-            }
-        }
-        let mut indexes: Vec<&Index> = shelves.iter().map(|(_, shelf)| &*shelf.index).collect();
-        indexes.extend(wanted.examples.filter(|examples| examples.fit(&places)).map(|examples| &examples.index));
-        let options = Options { kind: Some(wanted.kind), preferred: wanted.preferred, vectors: &wanted.meaning.0, ..Options::default() };
-        let answer = search::search(&indexes, wanted.use_case, wanted.limit, &options);
+        let lists = self.lists(project, provider);
+        let indexed: Vec<(u64, &IndexedList)> = lists.iter().map(|list| (list.number, self.indexed(list, project))).collect();
+        let mut indexes: Vec<&Index> = indexed.iter().map(|(_, list)| &list.index).collect();
+        indexes.extend(request.examples.filter(|examples| examples.fit(&lists)).map(|examples| &examples.index));
+        let vectors = self.embedder.as_deref().map(|embedder| search::vectors_of(request.use_case, embedder)).unwrap_or_default();
+        let remote = self.remote.as_deref().and_then(|remote| remote.embedded(request.use_case));
+        let options = Options {
+            kind: Some(request.kind),
+            preferred: request.preferred,
+            vectors: &vectors,
+            remote_vector: remote.as_deref(),
+            ..Options::default()
+        };
+        let answer = search::search(&indexes, request.use_case, request.limit, &options);
         let found = answer.hits.into_iter().filter_map(|hit| {
-            let (_, shelf) = shelves.iter().find(|(number, _)| *number == hit.document >> POSITION_BITS)?;
-            let (integration, item) = shelf.item(hit.document)?.clone();
+            let (_, list) = indexed.iter().find(|(number, _)| *number == hit.document >> POSITION_BITS)?;
+            let (integration, item) = list.item(hit.document)?.clone();
             let search::Hit { score, confidence, reasons, is_named, .. } = hit;
             Some(Found { integration, item, score, confidence, reasons, is_named })
         });
-        Ok(Asked {
+        Ok(SearchAnswer {
             found: found.collect(),
             event: answer.event,
             names_integration: answer.names_app,
             is_vague: answer.is_vague,
-            only_finds: answer.only_finds,
+            fits: answer.fits,
         })
     }
 
     /// Use cases that a project learned, made searchable. Those of actions that are gone are left out.
     pub fn examples(&self, project: ProjectId, learned: &[Learned]) -> Examples {
-        let places = self.places(project, None);
+        let lists = self.lists(project, None);
         let mut documents: Vec<Document> = Vec::new();
         for example in learned {
-            let Some(place) = places.iter().find(|place| place.source == example.provider) else { continue };
-            let shelf = self.shelf(place, project);
-            let Some(position) = shelf.position(&example.integration, &example.action) else { continue };
-            let id = document_id(place.number, position);
+            let Some(list) = lists.iter().find(|list| list.source == example.provider) else { continue };
+            let indexed = self.indexed(list, project);
+            let Some(position) = indexed.position(&example.integration, &example.action) else { continue };
+            let id = document_id(list.number, position);
             if let Some(known) = documents.iter_mut().find(|known| known.id == id) {
                 known.use_cases.push(example.use_case.clone());
             } else {
-                let (integration, item) = &shelf.items[position];
+                let (integration, item) = &indexed.items[position];
                 let document = item.document(id, integration);
                 documents.push(Document { use_cases: vec![example.use_case.clone()], ..document });
             }
         }
-        Examples { editions: places.iter().map(|place| (place.number, place.edition)).collect(), index: Index::build(&documents) }
-    }
-
-    fn places(&self, project: ProjectId, provider: Option<&str>) -> Vec<Place> {
-        let wanted = (0..).zip(&self.sources).filter(|(_, source)| provider.is_none_or(|key| source.provider().key == key));
-        let places = wanted.map(|(number, source)| {
-            let edition = source.edition(project);
-            let shelf = self.shelves.place(&**source, edition);
-            Place { number, source: source.provider().key, edition, shelf, passing: OnceLock::new() }
-        });
-        places.collect()
-    }
-
-    fn shelf<'a>(&self, place: &'a Place, project: ProjectId) -> &'a Shelf {
-        if let Some(shelf) = place.shelf.get() {
-            return shelf;
+        Examples {
+            editions: lists.iter().map(|list| (list.number, list.edition)).collect(),
+            index: Index::build(&documents, self.embedder.as_deref()),
         }
-        let source = usize::try_from(place.number).ok().and_then(|number| self.sources.get(number));
+    }
+
+    fn lists(&self, project: ProjectId, provider: Option<&str>) -> Vec<SourceList> {
+        let searched = (0..).zip(&self.sources).filter(|(_, source)| provider.is_none_or(|key| source.provider().key == key));
+        let lists = searched.map(|(number, source)| {
+            let edition = source.edition(project);
+            let indexed = self.indexes.cell(&**source, edition);
+            SourceList { number, source: source.provider().key, edition, indexed, unshared: OnceLock::new() }
+        });
+        lists.collect()
+    }
+
+    fn indexed<'a>(&self, list: &'a SourceList, project: ProjectId) -> &'a IndexedList {
+        if let Some(indexed) = list.indexed.get() {
+            return indexed;
+        }
+        let source = usize::try_from(list.number).ok().and_then(|number| self.sources.get(number));
         let integrations = source.map(|source| source.integrations(project)).unwrap_or_default();
-        // Others share the shelf, so only the list that it is for may stand on it.
-        let is_same = source.is_none_or(|source| source.edition(project) == place.edition);
-        let shelf = if is_same { &*place.shelf } else { &place.passing };
-        shelf.get_or_init(|| Shelf::new(&integrations, place.number))
+        // Others share the index, so it may only be of the edition that it is kept under.
+        let is_same = source.is_none_or(|source| source.edition(project) == list.edition);
+        let cell = if is_same { &*list.indexed } else { &list.unshared };
+        let indexed = cell.get_or_init(|| IndexedList::new(&integrations, list.number, self.embedder.as_deref()));
+        if let Some(remote) = &self.remote {
+            remote.indexed();
+        }
+        indexed
     }
 }
 
@@ -369,7 +378,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::search::Vectors;
     use crate::{Draft, Provider};
 
     /// Lists that differ by project, or not.
@@ -418,29 +426,19 @@ mod tests {
     #[derive(Debug)]
     struct Vehicles;
 
-    impl Vehicles {
-        fn vector(sentence: &str) -> Vec<f32> {
-            let about = ["car", "vehicle", "automobile"].iter().any(|word| sentence.to_lowercase().contains(word));
-            if about { vec![1.0, 0.0] } else { vec![0.0, 1.0] }
-        }
-    }
-
     impl Embedder for Vehicles {
-        fn ask(&self, sentences: &[&str], _: Duration) -> Vec<Option<Vec<f32>>> {
-            sentences.iter().map(|sentence| Some(Self::vector(sentence))).collect()
-        }
-
-        fn prepare(&self, sentences: Vec<String>, done: Box<dyn FnOnce(Vectors) + Send>) {
-            done(Vectors::new(&sentences.iter().map(|sentence| Self::vector(sentence)).collect::<Vec<_>>()));
+        fn embed(&self, sentence: &str) -> Option<Vec<f32>> {
+            let about = ["car", "vehicle", "automobile"].iter().any(|word| sentence.to_lowercase().contains(word));
+            Some(if about { vec![1.0, 0.0] } else { vec![0.0, 1.0] })
         }
     }
 
     const GARAGE: &[(&str, &str)] = &[("WASH", "Wash a car"), ("BAKE", "Bake a cake"), ("PLANT", "Plant a tree")];
 
     fn keys(catalog: &Catalog, project: ProjectId, use_case: &str, examples: Option<&Examples>) -> Vec<String> {
-        let meaning = catalog.meanings(&[use_case], Duration::MAX).remove(0);
-        let wanted = Wanted { use_case, kind: Kind::Action, limit: 5, preferred: &[], meaning: &meaning, examples };
-        catalog.search(project, None, &wanted).unwrap().found.iter().map(|found| found.item.key().to_owned()).collect()
+        let request = SearchRequest { use_case, kind: Kind::Action, limit: 5, preferred: &[], examples };
+        let answer = catalog.search(project, None, &request).unwrap();
+        answer.found.iter().filter(|_| answer.fits).map(|found| found.item.key().to_owned()).collect()
     }
 
     fn first(catalog: &Catalog, project: ProjectId, use_case: &str, examples: Option<&Examples>) -> Option<String> {

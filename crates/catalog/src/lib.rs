@@ -16,7 +16,7 @@ use kernel::ProjectId;
 
 pub use browse::{Page, PageQuery};
 pub use error::{CatalogError, Missing};
-pub use find::{Asked, Examples, Found, Item, Learned, Meaning, Wanted, relevance};
+pub use find::{Examples, Found, IndexedSentences, Item, Learned, SearchAnswer, SearchRequest, relevance};
 pub use model::{Action, Category, Draft, Event, Integration, Provider, RateLimit};
 
 /// Where a provider's integrations come from. What is listed is in memory; a source that mirrors something remote keeps its own copy fresh.
@@ -68,13 +68,14 @@ pub struct Unconfigured {
 pub struct Catalog {
     sources: Vec<Arc<dyn Source>>,
     unconfigured: Vec<Unconfigured>,
-    shelves: Arc<find::Shelves>,
+    indexes: Arc<find::IndexCache>,
     embedder: Option<Arc<dyn search::Embedder>>,
+    remote: Option<Arc<dyn search::RemoteEmbedder>>,
 }
 
 impl Catalog {
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
-        Self { sources, unconfigured: Vec::new(), shelves: Arc::default(), embedder: None }
+        Self { sources, unconfigured: Vec::new(), indexes: Arc::default(), embedder: None, remote: None }
     }
 
     /// Says of a provider that it could be here, and is not.
@@ -89,6 +90,18 @@ impl Catalog {
     pub fn with_embedder(mut self, embedder: Arc<dyn search::Embedder>) -> Self {
         self.embedder = Some(embedder);
         self
+    }
+
+    /// Search whose order a remote model refines, as far as its vectors are there.
+    #[must_use]
+    pub fn with_remote_embedder(mut self, remote: Arc<dyn search::RemoteEmbedder>) -> Self {
+        self.remote = Some(remote);
+        self
+    }
+
+    /// The remote model, where there is one.
+    pub fn remote_embedder(&self) -> Option<&dyn search::RemoteEmbedder> {
+        self.remote.as_deref()
     }
 
     /// Makes sure that everything the project can use is listed. Whoever acts for a project asks for this before anything else.

@@ -5,15 +5,21 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use kernel::hex;
 use kernel::json::Document;
 use kernel::schema::{Schema, SchemaError, Violation};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::auth::AuthScheme;
 use crate::search::Index;
 use crate::{CatalogError, Missing};
+
+/// Of how many parameters the descriptions are searched, and how many characters of each.
+const MOST_DESCRIBED: usize = 12;
+const MOST_OF_A_DESCRIPTION: usize = 120;
 
 /// Who brings integrations: `native` and its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +53,7 @@ pub struct Integration {
     pub events: Vec<Arc<Event>>,
     index: HashMap<String, usize>,
     pub(crate) words: OnceLock<Index>,
+    version: OnceLock<String>,
     /// What its provider runs it with; nobody else can read it.
     service: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -92,6 +99,7 @@ impl Integration {
             events: draft.events.into_iter().map(Arc::new).collect(),
             index,
             words: OnceLock::new(),
+            version: OnceLock::new(),
             service: None,
         }
     }
@@ -122,6 +130,23 @@ impl Integration {
     pub fn known_event(&self, key: &str) -> Result<&Arc<Event>, CatalogError> {
         let all = self.events.iter().map(|event| event.key.as_str());
         self.event(key).ok_or_else(|| CatalogError::UnknownEvent(Missing::new(key, all)))
+    }
+
+    /// Changes with what can be called: the actions, their schemas, and whether they only read.
+    pub fn version(&self) -> &str {
+        self.version.get_or_init(|| {
+            let mut actions: Vec<&Arc<Action>> = self.actions.iter().collect();
+            actions.sort_by(|one, other| one.key.cmp(&other.key));
+            let mut digest = Sha256::new();
+            for action in actions {
+                for part in [action.key.as_str(), action.input_schema.text()] {
+                    digest.update(part.len().to_be_bytes());
+                    digest.update(part);
+                }
+                digest.update([u8::from(action.read_only), u8::from(action.destructive)]);
+            }
+            hex::encode(&digest.finalize()[..6])
+        })
     }
 
     /// The place of an action among all.
@@ -170,6 +195,8 @@ pub struct Action {
     pub categories: Vec<String>,
     pub read_only: bool,
     pub destructive: bool,
+    /// How often people mean it when they mean its integration, from 0 to 1, where the provider says so.
+    pub usage: Option<f32>,
     pub pitfalls: Vec<String>,
     /// Parameters whose values another action finds.
     pub lookups: Vec<(String, String)>,
@@ -197,6 +224,7 @@ impl Action {
             categories: Vec::new(),
             read_only: false,
             destructive: false,
+            usage: None,
             pitfalls: Vec::new(),
             lookups: Vec::new(),
             pagination: None,
@@ -220,6 +248,25 @@ impl Action {
         named.into_iter().flat_map(|named| named.properties.into_keys()).collect()
     }
 
+    /// What its schema says of its parameters, as much of it as helps to find the action.
+    pub(crate) fn about_parameters(&self) -> String {
+        let described = self.input_schema.read::<DescribedParameters>();
+        let texts = described.into_iter().flat_map(|described| described.properties.into_values()).filter_map(|one| match one {
+            Described::Text { description } => Some(description),
+            Described::Other(_) => None,
+        });
+        texts.take(MOST_DESCRIBED).map(|text| text.chars().take(MOST_OF_A_DESCRIPTION).collect::<String>()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// About how much work it is to check arguments, in bytes to look at; what is more than `most` is not counted to its end.
+    pub fn weigh(&self, arguments: &Value, most: usize) -> usize {
+        match self.checker.get() {
+            Some(Ok(schema)) => schema.weigh(arguments, most),
+            Some(Err(_)) => 0,
+            None => most,
+        }
+    }
+
     /// Checks arguments against the input schema, which is compiled at the first call.
     pub fn check(&self, arguments: &Value) -> Result<(), Vec<Violation>> {
         match self.checker.get_or_init(|| Schema::compile(&self.input_schema.value())) {
@@ -234,6 +281,19 @@ impl Action {
 struct Parameters {
     #[expect(clippy::zero_sized_map_values, reason = "the values are skipped, not kept")]
     properties: BTreeMap<String, IgnoredAny>,
+}
+
+/// As much of a schema as describes parameters.
+#[derive(Deserialize)]
+struct DescribedParameters {
+    properties: BTreeMap<String, Described>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Described {
+    Text { description: String },
+    Other(IgnoredAny),
 }
 
 /// Something that can be watched.
@@ -254,6 +314,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_version_is_that_of_what_can_be_called() {
+        let action = |key: &str, schema: Value| Action::new(key.to_owned(), key.to_owned(), "x".to_owned(), &schema);
+        let made = |actions: Vec<Action>| Integration::new("native", Draft { key: "x".to_owned(), actions, ..Draft::default() });
+        let one = made(vec![action("A", json!({})), action("B", json!({"a": 1}))]);
+        assert_eq!(one.version(), made(vec![action("B", json!({"a": 1})), action("A", json!({}))]).version());
+        let reads = Action { read_only: true, ..action("A", json!({})) };
+        for other in [
+            made(vec![action("A", json!({}))]),
+            made(vec![action("A", json!({"a": 1})), action("B", json!({}))]),
+            made(vec![reads, action("B", json!({"a": 1}))]),
+        ] {
+            assert_ne!(one.version(), other.version());
+        }
+        assert_eq!(one.version().len(), 12);
+    }
+
+    #[test]
     fn parameters_are_named_whatever_the_schema_is() {
         for (schema, names) in [
             (json!({"type": "object", "properties": {"to": {"type": "string"}, "cc": {"properties": {"x": {}}}}}), &["cc", "to"][..]),
@@ -263,6 +340,22 @@ mod tests {
         ] {
             let action = Action::new(String::new(), String::new(), String::new(), &schema);
             assert_eq!(action.parameters(), names, "{schema}");
+        }
+    }
+
+    #[test]
+    fn descriptions_of_parameters_are_read_whatever_the_schema_is() {
+        let long = "x".repeat(1000);
+        for (schema, about) in [
+            (
+                json!({"properties": {"a": {"description": "Who gets it"}, "b": {"description": 7}, "c": true, "d": {"type": "string"}}}),
+                "Who gets it",
+            ),
+            (json!({"properties": {"a": {"description": long}}}), &long[..MOST_OF_A_DESCRIPTION]),
+            (json!({"properties": []}), ""),
+            (json!(true), ""),
+        ] {
+            assert_eq!(Action::new(String::new(), String::new(), String::new(), &schema).about_parameters(), about, "{schema}");
         }
     }
 }

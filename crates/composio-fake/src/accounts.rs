@@ -9,10 +9,10 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::ask::{Ask, Order, Paged};
 use crate::auth;
 use crate::refusal::Refusal;
-use crate::state::{Shared, Yard};
+use crate::request::{JsonBody, Paged, QueryString};
+use crate::state::{Shared, SharedState};
 use crate::world::{self, Account, AuthConfig, LINK_LIFE, Link, Status, World, iso};
 
 const CAP: usize = 1000;
@@ -27,11 +27,11 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/connected_accounts/{id}/revoke", post(revoke))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
-    let page = ask.page(CAP)?;
+async fn list(State(shared): SharedState, query: QueryString) -> Result<Json<Paged<Value>>, Refusal> {
+    let page = query.page(CAP)?;
     let world = shared.world();
     let any = |name: &str, value: &str| {
-        let wanted = ask.many(name);
+        let wanted = query.many(name);
         wanted.is_empty() || wanted.contains(&value)
     };
     let fits = |account: &&Account| {
@@ -42,10 +42,10 @@ async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refus
             && any("connected_account_ids", &account.id)
     };
     let mut found: Vec<&Account> = world.accounts.iter().filter(fits).collect();
-    if ask.one("order_by") == Some("updated_at") {
+    if query.one("order_by") == Some("updated_at") {
         found.sort_by_key(|account| account.updated_at);
     }
-    if ask.one("order_direction") != Some("asc") {
+    if query.one("order_direction") != Some("asc") {
         found.reverse();
     }
     Ok(Json(page.cut(found, |account| account.wire(&world))))
@@ -53,12 +53,12 @@ async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refus
 
 #[derive(Debug, Deserialize)]
 struct Create {
-    auth_config: ById,
+    auth_config: AuthConfigId,
     connection: Connection,
 }
 
 #[derive(Debug, Deserialize)]
-struct ById {
+struct AuthConfigId {
     id: String,
 }
 
@@ -66,17 +66,17 @@ struct ById {
 struct Connection {
     user_id: Option<String>,
     callback_url: Option<String>,
-    state: Option<Given>,
+    state: Option<InitialState>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Given {
+struct InitialState {
     #[serde(default)]
     val: Map<String, Value>,
 }
 
 /// Accounts whose credentials the caller has. Whoever needs a person for it must make a link.
-async fn create(State(shared): Yard, Order(order): Order<Create>) -> Result<(StatusCode, Json<Value>), Refusal> {
+async fn create(State(shared): SharedState, JsonBody(order): JsonBody<Create>) -> Result<(StatusCode, Json<Value>), Refusal> {
     let mut world = shared.world();
     let config = auth::find(&world, &order.auth_config.id)?.clone();
     check_enabled(&config)?;
@@ -139,7 +139,7 @@ struct NewLink {
     connection_data: Map<String, Value>,
 }
 
-async fn link(State(shared): Yard, Order(order): Order<NewLink>) -> Result<(StatusCode, Json<Value>), Refusal> {
+async fn link(State(shared): SharedState, JsonBody(order): JsonBody<NewLink>) -> Result<(StatusCode, Json<Value>), Refusal> {
     if order.user_id.is_empty() {
         return Err(Refusal::invalid("user_id must not be empty"));
     }
@@ -208,7 +208,7 @@ fn wait_for_person(world: &mut World, origin: &str, account: &str, callback_url:
     link
 }
 
-async fn one(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn one(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     let world = shared.world();
     let account = find(&world, &id)?;
     let mut wire = account.wire(&world);
@@ -231,8 +231,13 @@ struct Refresh {
 }
 
 /// What works is renewed in place; what does not needs the person again.
-async fn refresh(State(shared): Yard, Path(id): Path<String>, ask: Ask, Order(order): Order<Refresh>) -> Result<Json<Value>, Refusal> {
-    let callback_url = order.redirect_url.or_else(|| ask.one("redirect_url").map(str::to_owned));
+async fn refresh(
+    State(shared): SharedState,
+    Path(id): Path<String>,
+    query: QueryString,
+    JsonBody(order): JsonBody<Refresh>,
+) -> Result<Json<Value>, Refusal> {
+    let callback_url = order.redirect_url.or_else(|| query.one("redirect_url").map(str::to_owned));
     let mut world = shared.world();
     match find(&world, &id)?.status {
         Status::Active => _ = world.turn(&id, Status::Active, None),
@@ -248,7 +253,7 @@ struct Switch {
     enabled: bool,
 }
 
-async fn switch(State(shared): Yard, Path(id): Path<String>, Order(order): Order<Switch>) -> Result<Json<Value>, Refusal> {
+async fn switch(State(shared): SharedState, Path(id): Path<String>, JsonBody(order): JsonBody<Switch>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     match (find(&world, &id)?.status, order.enabled) {
         (Status::Inactive, true) => _ = world.turn(&id, Status::Active, None),
@@ -264,7 +269,7 @@ struct Rename {
     alias: Option<String>,
 }
 
-async fn rename(State(shared): Yard, Path(id): Path<String>, Order(order): Order<Rename>) -> Result<Json<Value>, Refusal> {
+async fn rename(State(shared): SharedState, Path(id): Path<String>, JsonBody(order): JsonBody<Rename>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     let now = world.now();
     let account = world.account_mut(&id).ok_or_else(|| unknown(&id))?;
@@ -273,7 +278,7 @@ async fn rename(State(shared): Yard, Path(id): Path<String>, Order(order): Order
     Ok(Json(json!({"id": id, "status": account.status.text(), "success": true})))
 }
 
-async fn revoke(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn revoke(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     let account = find(&world, &id)?;
     let tokens =
@@ -282,12 +287,12 @@ async fn revoke(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Valu
     Ok(Json(json!({"revoked_tokens": tokens, "connected_account": {"id": id, "status": Status::Revoked.text()}})))
 }
 
-async fn remove(State(shared): Yard, Path(id): Path<String>, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn remove(State(shared): SharedState, Path(id): Path<String>, query: QueryString) -> Result<Json<Value>, Refusal> {
     if !shared.world().remove_account(&id) {
         return Err(unknown(&id));
     }
     let mut gone = json!({"success": true});
-    if ask.is_true("revoke_on_delete") {
+    if query.is_true("revoke_on_delete") {
         gone["revoke_job_id"] = json!(world::new_id("job"));
     }
     Ok(Json(gone))

@@ -9,10 +9,10 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::ask::{Ask, Order, Paged};
 use crate::catalog::Toolkit;
 use crate::refusal::Refusal;
-use crate::state::{Shared, Yard};
+use crate::request::{JsonBody, Paged, QueryString};
+use crate::state::{Shared, SharedState};
 use crate::toolkits;
 use crate::world::{self, AuthConfig, Status, World, iso};
 
@@ -27,19 +27,19 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
 
 #[derive(Debug, Deserialize)]
 struct Create {
-    toolkit: Named,
+    toolkit: ToolkitSlug,
     #[serde(default)]
-    auth_config: Wish,
+    auth_config: AuthConfigChoice,
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct ToolkitSlug {
     slug: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Wish {
+enum AuthConfigChoice {
     UseComposioManagedAuth {
         name: Option<String>,
         #[serde(default)]
@@ -58,21 +58,21 @@ enum Wish {
     },
 }
 
-impl Default for Wish {
+impl Default for AuthConfigChoice {
     fn default() -> Self {
         Self::UseComposioManagedAuth { name: None, credentials: Map::new(), tool_access_config: Map::new() }
     }
 }
 
-async fn create(State(shared): Yard, Order(order): Order<Create>) -> Result<(StatusCode, Json<Value>), Refusal> {
+async fn create(State(shared): SharedState, JsonBody(order): JsonBody<Create>) -> Result<(StatusCode, Json<Value>), Refusal> {
     let mut world = shared.world();
     let toolkit = toolkits::find(world.catalog.toolkit(&order.toolkit.slug), &order.toolkit.slug)?;
-    let managed = matches!(order.auth_config, Wish::UseComposioManagedAuth { .. });
+    let managed = matches!(order.auth_config, AuthConfigChoice::UseComposioManagedAuth { .. });
     let (scheme, name, credentials, tool_access) = match order.auth_config {
-        Wish::UseComposioManagedAuth { name, credentials, tool_access_config } => {
+        AuthConfigChoice::UseComposioManagedAuth { name, credentials, tool_access_config } => {
             (managed_scheme(toolkit)?, name, credentials, tool_access_config)
         }
-        Wish::UseCustomAuth { name, auth_scheme, credentials, tool_access_config } => {
+        AuthConfigChoice::UseCustomAuth { name, auth_scheme, credentials, tool_access_config } => {
             (custom_scheme(toolkit, auth_scheme, &credentials)?, name, credentials, tool_access_config)
         }
     };
@@ -118,23 +118,23 @@ fn custom_scheme(toolkit: &Toolkit, scheme: String, credentials: &Map<String, Va
     if missing.is_empty() { Ok(scheme) } else { Err(refused("Required credentials are missing".to_owned()).errors(missing)) }
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
-    let page = ask.page(CAP)?;
+async fn list(State(shared): SharedState, query: QueryString) -> Result<Json<Paged<Value>>, Refusal> {
+    let page = query.page(CAP)?;
     let world = shared.world();
-    let toolkits = ask.many("toolkit_slug");
-    let managed = ask.one("is_composio_managed").map(|text| text == "true");
-    let words = ask.one("search").map(str::to_lowercase);
+    let toolkits = query.many("toolkit_slug");
+    let managed = query.one("is_composio_managed").map(|text| text == "true");
+    let words = query.one("search").map(str::to_lowercase);
     let fits = |config: &&AuthConfig| {
         (toolkits.is_empty() || toolkits.contains(&config.toolkit.as_str()))
             && managed.is_none_or(|managed| managed == config.managed)
-            && (config.enabled || ask.is_true("show_disabled"))
+            && (config.enabled || query.is_true("show_disabled"))
             && words.as_ref().is_none_or(|words| config.name.to_lowercase().contains(words))
     };
     let found: Vec<&AuthConfig> = world.auth_configs.iter().rev().filter(fits).collect();
     Ok(Json(page.cut(found, |config| config.wire(&world))))
 }
 
-async fn one(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn one(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     let world = shared.world();
     Ok(Json(find(&world, &id)?.wire(&world)))
 }
@@ -159,7 +159,7 @@ struct Change {
     tool_access_config: Option<Map<String, Value>>,
 }
 
-async fn update(State(shared): Yard, Path(id): Path<String>, Order(change): Order<Change>) -> Result<Json<Value>, Refusal> {
+async fn update(State(shared): SharedState, Path(id): Path<String>, JsonBody(change): JsonBody<Change>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     let now = world.now();
     let config = find_mut(&mut world, &id)?;
@@ -170,7 +170,7 @@ async fn update(State(shared): Yard, Path(id): Path<String>, Order(change): Orde
 }
 
 /// An auth config that is off takes its accounts with it, and back again.
-async fn switch(State(shared): Yard, Path((id, status)): Path<(String, String)>) -> Result<Json<Value>, Refusal> {
+async fn switch(State(shared): SharedState, Path((id, status)): Path<(String, String)>) -> Result<Json<Value>, Refusal> {
     let enabled = match status.as_str() {
         "ENABLED" => true,
         "DISABLED" => false,
@@ -198,7 +198,7 @@ async fn switch(State(shared): Yard, Path((id, status)): Path<(String, String)>)
     Ok(success("The status was changed"))
 }
 
-async fn remove(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn remove(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     find(&world, &id)?;
     let accounts: Vec<String> =

@@ -11,12 +11,12 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::Order;
 use crate::deliver::Message;
 use crate::edge::Recorded;
 use crate::faults::{Kind, Rule};
 use crate::refusal::Refusal;
-use crate::state::{Shared, Yard};
+use crate::request::JsonBody;
+use crate::state::{Shared, SharedState};
 use crate::world::Status;
 
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -34,7 +34,7 @@ struct NewFault {
     #[serde(default = "once")]
     times: u32,
     #[serde(flatten)]
-    kind: Told,
+    kind: RequestedFault,
 }
 
 fn once() -> u32 {
@@ -43,33 +43,35 @@ fn once() -> u32 {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Told {
+enum RequestedFault {
     Delay { seconds: f64 },
     Status { status: u16 },
     RateLimited { retry_after: u64 },
     MalformedJson,
+    TooManyValues,
     WrongTypes,
     LoseAnswer,
     Refuse,
 }
 
-impl From<Told> for Kind {
-    fn from(told: Told) -> Self {
+impl From<RequestedFault> for Kind {
+    fn from(told: RequestedFault) -> Self {
         match told {
-            Told::Delay { seconds } => Self::Delay(Duration::try_from_secs_f64(seconds).unwrap_or_default()),
-            Told::Status { status } => Self::Status(status),
-            Told::RateLimited { retry_after } => Self::RateLimited { retry_after },
-            Told::MalformedJson => Self::MalformedJson,
-            Told::WrongTypes => Self::WrongTypes,
-            Told::LoseAnswer => Self::LoseAnswer,
-            Told::Refuse => Self::Refuse,
+            RequestedFault::Delay { seconds } => Self::Delay(Duration::try_from_secs_f64(seconds).unwrap_or_default()),
+            RequestedFault::Status { status } => Self::Status(status),
+            RequestedFault::RateLimited { retry_after } => Self::RateLimited { retry_after },
+            RequestedFault::MalformedJson => Self::MalformedJson,
+            RequestedFault::TooManyValues => Self::TooManyValues,
+            RequestedFault::WrongTypes => Self::WrongTypes,
+            RequestedFault::LoseAnswer => Self::LoseAnswer,
+            RequestedFault::Refuse => Self::Refuse,
         }
     }
 }
 
-async fn fault(State(shared): Yard, order: Result<Order<NewFault>, Refusal>) -> Response {
+async fn fault(State(shared): SharedState, order: Result<JsonBody<NewFault>, Refusal>) -> Response {
     match order {
-        Ok(Order(fault)) => {
+        Ok(JsonBody(fault)) => {
             shared.faults().push(Rule { method: fault.method, path: fault.path, left: fault.times, kind: fault.kind.into() });
             StatusCode::NO_CONTENT.into_response()
         }
@@ -77,19 +79,19 @@ async fn fault(State(shared): Yard, order: Result<Order<NewFault>, Refusal>) -> 
     }
 }
 
-async fn clear(State(shared): Yard) -> StatusCode {
+async fn clear(State(shared): SharedState) -> StatusCode {
     shared.faults().clear();
     StatusCode::NO_CONTENT
 }
 
 /// The body is the payload of the event.
-async fn emit(State(shared): Yard, Path(trigger): Path<String>, body: Option<Json<Value>>) -> Json<Value> {
+async fn emit(State(shared): SharedState, Path(trigger): Path<String>, body: Option<Json<Value>>) -> Json<Value> {
     let payload = body.map_or_else(|| json!({}), |Json(payload)| payload);
     let message = Message::of_trigger(&shared.world(), &trigger, &payload, None);
     Json(json!({"statuses": sent(&shared, message).await}))
 }
 
-async fn expire(State(shared): Yard, Path(account): Path<String>) -> Response {
+async fn expire(State(shared): SharedState, Path(account): Path<String>) -> Response {
     if !shared.world().turn(&account, Status::Expired, Some(EXPIRED_BECAUSE)) {
         return StatusCode::NOT_FOUND.into_response();
     }
@@ -107,7 +109,7 @@ pub(crate) async fn sent(shared: &Shared, message: Option<Message>) -> Vec<u16> 
     }
 }
 
-async fn requests(State(shared): Yard) -> Json<Value> {
+async fn requests(State(shared): SharedState) -> Json<Value> {
     let write = |recorded: &Recorded| {
         json!({
             "method": recorded.method,

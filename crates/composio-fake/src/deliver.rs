@@ -124,15 +124,16 @@ impl Message {
     /// Sends every copy, one after the other; 0 stands for an address that gave no answer.
     pub(crate) async fn send(self, shared: &Shared) -> Vec<u16> {
         let mut statuses = vec![];
+        // One time for all: another second would be another signature, and no copy.
+        let timestamp = (shared.world().now().as_second() + self.offset).to_string();
         for attempt in 1..=self.copies {
-            let timestamp = (shared.world().now().as_second() + self.offset).to_string();
             let request = shared
                 .client
                 .post(&self.url)
                 .header("content-type", "application/json")
                 .header("webhook-id", &self.id)
                 .header("webhook-signature", signature(&self.secret, &self.id, &timestamp, &self.body))
-                .header("webhook-timestamp", timestamp)
+                .header("webhook-timestamp", &timestamp)
                 .header("x-composio-webhook-version", self.version.text())
                 .header("x-composio-delivery-attempt", attempt)
                 .body(self.body.clone());

@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 
-use crate::ask::Ask;
+use crate::cut::ConnectionSwitch;
 use crate::faults::{self, Kind};
-use crate::line::Line;
 use crate::refusal::Refusal;
+use crate::request::QueryString;
 use crate::state::Shared;
 use crate::world;
 
@@ -44,7 +44,7 @@ pub(crate) enum Api {
 
 pub(crate) async fn pass(
     State((shared, api)): State<(Arc<Shared>, Api)>,
-    ConnectInfo(line): ConnectInfo<Line>,
+    ConnectInfo(line): ConnectInfo<ConnectionSwitch>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -54,7 +54,7 @@ pub(crate) async fn pass(
     shared.requests().push(Recorded {
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),
-        query: Ask::of(parts.uri.query()).0,
+        query: QueryString::of(parts.uri.query()).0,
         headers: parts.headers.clone(),
         body: serde_json::from_slice(&bytes).ok(),
         status: 0,

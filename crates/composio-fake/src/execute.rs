@@ -9,10 +9,10 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::ask::Order;
 use crate::catalog::{Tool, Toolkit};
 use crate::refusal::Refusal;
-use crate::state::{Shared, Yard};
+use crate::request::JsonBody;
+use crate::state::{Shared, SharedState};
 use crate::world::{self, Account, Status, World};
 use crate::{answer, search, tools};
 
@@ -32,7 +32,7 @@ pub(crate) struct Run {
     custom_connection_data: Option<Value>,
 }
 
-async fn execute(State(shared): Yard, Path(slug): Path<String>, Order(run): Order<Run>) -> Result<Json<Value>, Refusal> {
+async fn execute(State(shared): SharedState, Path(slug): Path<String>, JsonBody(run): JsonBody<Run>) -> Result<Json<Value>, Refusal> {
     run.start(&mut shared.world(), &slug).map(Json)
 }
 

@@ -37,6 +37,8 @@ pub enum Kind {
     MalformedJson,
     /// The work is done, and every value of the answer has a type that it should not have.
     WrongTypes,
+    /// The work is done, and the answer holds two million values more.
+    TooManyValues,
     /// The work is done, and the connection is closed without an answer.
     LoseAnswer,
     /// The connection is closed, and nothing was done.
@@ -89,7 +91,7 @@ impl Kind {
             }
             // The line is cut, so nobody sees this.
             Self::Refuse => Some(StatusCode::NO_CONTENT.into_response()),
-            Self::Delay(_) | Self::MalformedJson | Self::WrongTypes | Self::LoseAnswer => None,
+            Self::Delay(_) | Self::MalformedJson | Self::WrongTypes | Self::TooManyValues | Self::LoseAnswer => None,
         }
     }
 
@@ -102,6 +104,7 @@ impl Kind {
         let change: fn(&[u8]) -> Vec<u8> = match self {
             Self::MalformedJson => break_off,
             Self::WrongTypes => mistype,
+            Self::TooManyValues => fill_up,
             _ => return response,
         };
         let (mut parts, body) = response.into_parts();
@@ -126,6 +129,12 @@ fn mistype(body: &[u8]) -> Vec<u8> {
         value => *value = other(value),
     }
     answer.to_string().into_bytes()
+}
+
+fn fill_up(body: &[u8]) -> Vec<u8> {
+    let start = format!("{{\"many\": [{}0], ", "0,".repeat(2_000_000));
+    let rest = body.iter().position(|&byte| byte == b'{').map_or(body, |at| &body[at + 1..]);
+    [start.as_bytes(), rest].concat()
 }
 
 fn other(value: &Value) -> Value {

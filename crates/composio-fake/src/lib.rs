@@ -3,18 +3,18 @@
 
 mod accounts;
 mod answer;
-mod ask;
 mod auth;
 mod catalog;
 mod control;
+mod cut;
 mod deliver;
 mod edge;
 mod execute;
 mod faults;
-mod line;
 mod many;
 mod page;
 mod refusal;
+mod request;
 mod search;
 mod sessions;
 mod state;
@@ -37,8 +37,8 @@ pub use deliver::{Delivery, Version};
 pub use edge::Recorded;
 pub use faults::{Fault, Kind, On};
 
+use cut::{ConnectionSwitch, CuttableListener};
 use deliver::Message;
-use line::{Line, Lines};
 use state::Shared;
 use world::Status;
 
@@ -58,9 +58,9 @@ impl Fake {
     pub async fn start_on(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let shared = Arc::new(Shared::new(format!("http://{}", listener.local_addr()?)));
-        let app = state::router(&shared).into_make_service_with_connect_info::<Line>();
+        let app = state::router(&shared).into_make_service_with_connect_info::<ConnectionSwitch>();
         let (stop, stopped) = oneshot::channel::<()>();
-        let server = axum::serve(Lines(listener), app).with_graceful_shutdown(async { drop(stopped.await) });
+        let server = axum::serve(CuttableListener(listener), app).with_graceful_shutdown(async { drop(stopped.await) });
         tokio::spawn(async { server.await });
         Ok(Self { shared, _stop: stop })
     }

@@ -12,14 +12,14 @@ use url::Url;
 
 use crate::accounts;
 use crate::catalog::Field;
-use crate::state::{Shared, Yard};
+use crate::state::{Shared, SharedState};
 use crate::world::{Account, Link, Status, World};
 
 pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/link/{token}", get(show).post(answer))
 }
 
-async fn show(State(shared): Yard, Path(token): Path<String>) -> Response {
+async fn show(State(shared): SharedState, Path(token): Path<String>) -> Response {
     let world = shared.world();
     let Some((_, account)) = open(&world, &token) else { return gone() };
     let fields: Vec<&Field> = wanted(&world, account);
@@ -33,7 +33,7 @@ async fn show(State(shared): Yard, Path(token): Path<String>) -> Response {
     .into_response()
 }
 
-async fn answer(State(shared): Yard, Path(token): Path<String>, Form(form): Form<Vec<(String, String)>>) -> Response {
+async fn answer(State(shared): SharedState, Path(token): Path<String>, Form(form): Form<Vec<(String, String)>>) -> Response {
     let mut world = shared.world();
     let Some((link, account)) = open(&world, &token).map(|(link, account)| (link.clone(), account.clone())) else { return gone() };
     let mut values = account.values.clone();

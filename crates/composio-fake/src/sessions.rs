@@ -9,11 +9,11 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::ask::Order;
 use crate::execute::Run;
 use crate::refusal::Refusal;
+use crate::request::JsonBody;
 use crate::search;
-use crate::state::{Shared, Yard};
+use crate::state::{Shared, SharedState};
 use crate::world::{self, World};
 
 pub(crate) fn routes() -> Router<Arc<Shared>> {
@@ -29,7 +29,7 @@ struct Create {
     user_id: String,
 }
 
-async fn create(State(shared): Yard, Order(order): Order<Create>) -> Result<(StatusCode, Json<Value>), Refusal> {
+async fn create(State(shared): SharedState, JsonBody(order): JsonBody<Create>) -> Result<(StatusCode, Json<Value>), Refusal> {
     if order.user_id.is_empty() {
         return Err(Refusal::invalid("user_id must not be empty"));
     }
@@ -52,7 +52,7 @@ async fn create(State(shared): Yard, Order(order): Order<Create>) -> Result<(Sta
     Ok((StatusCode::CREATED, Json(session)))
 }
 
-async fn one(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn one(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     find(&shared.world(), &id).map(Json)
 }
 
@@ -69,11 +69,11 @@ struct Call {
     arguments: Map<String, Value>,
 }
 
-async fn execute(State(shared): Yard, Path(id): Path<String>, Order(call): Order<Call>) -> Result<Json<Value>, Refusal> {
+async fn execute(State(shared): SharedState, Path(id): Path<String>, JsonBody(call): JsonBody<Call>) -> Result<Json<Value>, Refusal> {
     run(&mut shared.world(), &id, call)
 }
 
-async fn execute_meta(State(shared): Yard, Path(id): Path<String>, Order(call): Order<Call>) -> Result<Json<Value>, Refusal> {
+async fn execute_meta(State(shared): SharedState, Path(id): Path<String>, JsonBody(call): JsonBody<Call>) -> Result<Json<Value>, Refusal> {
     if call.tool_slug == search::SLUG { run(&mut shared.world(), &id, call) } else { Err(crate::tools::unknown(&call.tool_slug)) }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     minute: Mutex<(Instant, u64)>,
 }
 
-pub(crate) type Yard = axum::extract::State<Arc<Shared>>;
+pub(crate) type SharedState = axum::extract::State<Arc<Shared>>;
 
 impl Shared {
     pub(crate) fn new(origin: String) -> Self {

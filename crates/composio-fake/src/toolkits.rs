@@ -9,10 +9,10 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ask::{Ask, Order, Paged};
 use crate::catalog::{Auth, Field, Toolkit};
 use crate::refusal::Refusal;
-use crate::state::{Shared, Yard};
+use crate::request::{JsonBody, Paged, QueryString};
+use crate::state::{Shared, SharedState};
 
 const CAP: usize = 1000;
 const MADE: &str = "2026-01-05T09:00:00.000Z";
@@ -26,30 +26,30 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/toolkits/{slug}", get(one))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
-    let wanted = Wanted {
-        category: ask.one("category").map(str::to_owned),
-        managed_by: ask.one("managed_by").map(str::to_owned),
-        kind: ask.one("type").map(str::to_owned),
-        sort_by: ask.one("sort_by").map(str::to_owned),
-        search: ask.one("search").map(str::to_lowercase),
+async fn list(State(shared): SharedState, query: QueryString) -> Result<Json<Paged<Value>>, Refusal> {
+    let wanted = ToolkitFilter {
+        category: query.one("category").map(str::to_owned),
+        managed_by: query.one("managed_by").map(str::to_owned),
+        kind: query.one("type").map(str::to_owned),
+        sort_by: query.one("sort_by").map(str::to_owned),
+        search: query.one("search").map(str::to_lowercase),
         toolkits: vec![],
     };
-    let page = ask.page(CAP)?;
+    let page = query.page(CAP)?;
     let world = shared.world();
     Ok(Json(page.cut(wanted.of(world.catalog.toolkits())?, item)))
 }
 
 #[derive(Debug, Deserialize)]
-struct Multi {
+struct ToolkitsRequest {
     #[serde(flatten)]
-    wanted: Wanted,
+    wanted: ToolkitFilter,
     limit: Option<usize>,
     cursor: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Wanted {
+struct ToolkitFilter {
     category: Option<String>,
     managed_by: Option<String>,
     #[serde(rename = "type")]
@@ -60,14 +60,14 @@ struct Wanted {
     toolkits: Vec<String>,
 }
 
-async fn multi(State(shared): Yard, Order(multi): Order<Multi>) -> Result<Json<Paged<Value>>, Refusal> {
+async fn multi(State(shared): SharedState, JsonBody(multi): JsonBody<ToolkitsRequest>) -> Result<Json<Paged<Value>>, Refusal> {
     let pairs = [("limit", multi.limit.map(|limit| limit.to_string())), ("cursor", multi.cursor)];
-    let page = Ask(pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()).page(CAP)?;
+    let page = QueryString(pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()).page(CAP)?;
     let world = shared.world();
     Ok(Json(page.cut(multi.wanted.of(world.catalog.toolkits())?, item)))
 }
 
-impl Wanted {
+impl ToolkitFilter {
     fn of<'a>(&self, all: impl Iterator<Item = &'a Toolkit>) -> Result<Vec<&'a Toolkit>, Refusal> {
         if self.search.as_ref().is_some_and(|search| search.chars().count() < 3) {
             return Err(Refusal::invalid("search must have at least 3 characters"));
@@ -98,7 +98,7 @@ impl Wanted {
     }
 }
 
-async fn categories(State(shared): Yard) -> Json<Value> {
+async fn categories(State(shared): SharedState) -> Json<Value> {
     let world = shared.world();
     let all: BTreeMap<&str, &str> = world
         .catalog
@@ -111,10 +111,10 @@ async fn categories(State(shared): Yard) -> Json<Value> {
     Json(json!({"items": items, "next_cursor": null, "total_pages": 1, "current_page": 1, "total_items": total}))
 }
 
-async fn one(State(shared): Yard, Path(slug): Path<String>, ask: Ask) -> Result<Json<Value>, Refusal> {
+async fn one(State(shared): SharedState, Path(slug): Path<String>, query: QueryString) -> Result<Json<Value>, Refusal> {
     let world = shared.world();
     let toolkit = find(world.catalog.toolkit(&slug), &slug)?;
-    if let Some(version) = ask.one("version").filter(|version| toolkit.resolve(version).is_none()) {
+    if let Some(version) = query.one("version").filter(|version| toolkit.resolve(version).is_none()) {
         return Err(Refusal::not_found("Toolkit_VersionNotFound", format!("Toolkit {slug} has no version {version}")));
     }
     Ok(Json(details(toolkit)))

@@ -10,11 +10,11 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::ask::Ask;
 use crate::catalog::{AnswerSchema, Schema, Tool, Toolkit};
 use crate::refusal::Refusal;
+use crate::request::QueryString;
 use crate::search;
-use crate::state::{Shared, Yard};
+use crate::state::{Shared, SharedState};
 use crate::world::World;
 
 const CAP: usize = 1000;
@@ -23,27 +23,27 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
     Router::new().route("/tools", get(list)).route("/tools/enum", get(slugs)).route("/tools/{slug}", get(one))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Response, Refusal> {
-    let page = ask.page(CAP)?;
+async fn list(State(shared): SharedState, query: QueryString) -> Result<Response, Refusal> {
+    let page = query.page(CAP)?;
     let world = shared.world();
-    let slugs = ask.many("tool_slugs");
+    let slugs = query.many("tool_slugs");
     let found: Vec<(&Toolkit, &Tool)> =
-        if slugs.is_empty() { filtered(&world, &ask)? } else { slugs.iter().filter_map(|slug| world.catalog.tool(slug)).collect() };
-    let found = found.into_iter().filter_map(|(toolkit, tool)| Some((toolkit, tool, version(toolkit, &ask)?))).collect();
+        if slugs.is_empty() { filtered(&world, &query)? } else { slugs.iter().filter_map(|slug| world.catalog.tool(slug)).collect() };
+    let found = found.into_iter().filter_map(|(toolkit, tool)| Some((toolkit, tool, version(toolkit, &query)?))).collect();
     Ok(Json(page.cut(found, |(toolkit, tool, version)| details(toolkit, tool, version))).into_response())
 }
 
-fn filtered<'a>(world: &'a World, ask: &Ask) -> Result<Vec<(&'a Toolkit, &'a Tool)>, Refusal> {
-    let mut toolkits: Vec<String> = ask.many("toolkit_slug").into_iter().map(str::to_lowercase).collect();
-    for id in ask.many("auth_config_ids") {
+fn filtered<'a>(world: &'a World, query: &QueryString) -> Result<Vec<(&'a Toolkit, &'a Tool)>, Refusal> {
+    let mut toolkits: Vec<String> = query.many("toolkit_slug").into_iter().map(str::to_lowercase).collect();
+    for id in query.many("auth_config_ids") {
         let config = world.auth_config(id);
         let config = config.ok_or_else(|| Refusal::not_found("AuthConfig_NotFound", format!("Auth config {id} was not found")))?;
         toolkits.push(config.toolkit.clone());
     }
-    let tags = ask.many("tags");
-    let scopes = ask.many("scopes");
-    let deprecated = ask.one("include_deprecated") != Some("false");
-    let important = ask.is_true("important");
+    let tags = query.many("tags");
+    let scopes = query.many("scopes");
+    let deprecated = query.one("include_deprecated") != Some("false");
+    let important = query.is_true("important");
     let has = |list: &[String], wanted: &[&str]| wanted.is_empty() || list.iter().any(|item| wanted.contains(&item.as_str()));
     let fits = |(toolkit, tool): &(&Toolkit, &Tool)| {
         (toolkits.is_empty() || toolkits.contains(&toolkit.slug))
@@ -53,22 +53,22 @@ fn filtered<'a>(world: &'a World, ask: &Ask) -> Result<Vec<(&'a Toolkit, &'a Too
             && (!important || tool.tags.iter().any(|tag| tag == "important"))
     };
     let found = world.catalog.tools().filter(fits);
-    Ok(match ask.one("query").or_else(|| ask.one("search")) {
+    Ok(match query.one("query").or_else(|| query.one("search")) {
         Some(words) => search::rank(found, words).into_iter().map(|(_, pair)| pair).collect(),
         None => found.collect(),
     })
 }
 
-async fn slugs(State(shared): Yard) -> Json<Value> {
+async fn slugs(State(shared): SharedState) -> Json<Value> {
     Json(shared.world().catalog.tools().map(|(_, tool)| tool.slug.as_str()).collect())
 }
 
-async fn one(State(shared): Yard, Path(slug): Path<String>, ask: Ask) -> Result<Response, Refusal> {
+async fn one(State(shared): SharedState, Path(slug): Path<String>, query: QueryString) -> Result<Response, Refusal> {
     let world = shared.world();
     let (toolkit, tool) = world.catalog.tool(&slug).ok_or_else(|| unknown(&slug))?;
-    let version = match ask.one("version") {
+    let version = match query.one("version") {
         Some(wanted) => toolkit.resolve(wanted),
-        None => version(toolkit, &ask),
+        None => version(toolkit, &query),
     };
     Ok(Json(details(toolkit, tool, version.ok_or_else(|| unknown(&slug))?)).into_response())
 }
@@ -79,10 +79,10 @@ pub(crate) fn unknown(slug: &str) -> Refusal {
 }
 
 /// The version of a toolkit that the query asks for; none where it has no such version.
-fn version<'a>(toolkit: &'a Toolkit, ask: &'a Ask) -> Option<&'a str> {
+fn version<'a>(toolkit: &'a Toolkit, query: &'a QueryString) -> Option<&'a str> {
     let of_toolkit = |key: &str| key.strip_prefix("toolkit_versions[").and_then(|rest| rest.strip_suffix(']')) == Some(&toolkit.slug);
-    let wanted = ask.0.iter().find(|(key, _)| of_toolkit(key)).map(|(_, version)| version.as_str());
-    toolkit.resolve(wanted.or_else(|| ask.one("toolkit_versions")).unwrap_or("latest"))
+    let wanted = query.0.iter().find(|(key, _)| of_toolkit(key)).map(|(_, version)| version.as_str());
+    toolkit.resolve(wanted.or_else(|| query.one("toolkit_versions")).unwrap_or("latest"))
 }
 
 /// A tool as the API shows it.
@@ -92,7 +92,7 @@ struct Details<'a> {
     name: &'a str,
     description: &'a str,
     human_description: &'a str,
-    toolkit: Named<'a>,
+    toolkit: ToolkitName<'a>,
     input_parameters: Schema<'a>,
     output_parameters: AnswerSchema<'a>,
     no_auth: bool,
@@ -106,7 +106,7 @@ struct Details<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Named<'a> {
+struct ToolkitName<'a> {
     slug: &'a str,
     name: &'a str,
     logo: String,
@@ -140,7 +140,7 @@ fn details<'a>(toolkit: &'a Toolkit, tool: &'a Tool, version: &'a str) -> Detail
         name: &tool.name,
         description: &tool.description,
         human_description: &tool.description,
-        toolkit: Named { slug: &toolkit.slug, name: &toolkit.name, logo: toolkit.logo() },
+        toolkit: ToolkitName { slug: &toolkit.slug, name: &toolkit.name, logo: toolkit.logo() },
         input_parameters: tool.input_schema(),
         output_parameters: tool.output_schema(),
         no_auth: toolkit.no_auth(),

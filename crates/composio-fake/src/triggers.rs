@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::accounts;
-use crate::ask::{Ask, Order, Paged};
 use crate::catalog::{Toolkit, TriggerType};
 use crate::refusal::Refusal;
-use crate::state::{Shared, Yard};
+use crate::request::{JsonBody, Paged, QueryString};
+use crate::state::{Shared, SharedState};
 use crate::world::{self, Account, Status, Trigger, World, iso};
 
 const CAP: usize = 50;
@@ -28,19 +28,19 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/trigger_instances/manage/{id}", patch(switch).delete(remove))
 }
 
-async fn types(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
-    let page = ask.page(CAP)?;
-    let wanted = ask.many("toolkit_slugs");
+async fn types(State(shared): SharedState, query: QueryString) -> Result<Json<Paged<Value>>, Refusal> {
+    let page = query.page(CAP)?;
+    let wanted = query.many("toolkit_slugs");
     let world = shared.world();
     let found = world.catalog.trigger_types().filter(|(toolkit, _)| wanted.is_empty() || wanted.contains(&toolkit.slug.as_str())).collect();
     Ok(Json(page.cut(found, |(toolkit, kind)| type_wire(toolkit, kind))))
 }
 
-async fn slugs(State(shared): Yard) -> Json<Value> {
+async fn slugs(State(shared): SharedState) -> Json<Value> {
     Json(shared.world().catalog.trigger_types().map(|(_, kind)| kind.slug.as_str()).collect())
 }
 
-async fn one_type(State(shared): Yard, Path(slug): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn one_type(State(shared): SharedState, Path(slug): Path<String>) -> Result<Json<Value>, Refusal> {
     let world = shared.world();
     let (toolkit, kind) = world.catalog.trigger_type(&slug).ok_or_else(|| unknown_type(&slug))?;
     Ok(Json(type_wire(toolkit, kind)))
@@ -76,7 +76,7 @@ struct Upsert {
 }
 
 /// The same account and config are the same trigger, which is on afterwards.
-async fn upsert(State(shared): Yard, Path(slug): Path<String>, Order(order): Order<Upsert>) -> Result<Json<Value>, Refusal> {
+async fn upsert(State(shared): SharedState, Path(slug): Path<String>, JsonBody(order): JsonBody<Upsert>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     let (toolkit, kind) = world.catalog.trigger_type(&slug).ok_or_else(|| unknown_type(&slug))?;
     let account = order.account(&world, toolkit)?.id.clone();
@@ -134,14 +134,14 @@ impl Upsert {
     }
 }
 
-async fn active(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
-    let page = ask.page(CAP)?;
+async fn active(State(shared): SharedState, query: QueryString) -> Result<Json<Paged<Value>>, Refusal> {
+    let page = query.page(CAP)?;
     let world = shared.world();
     let any = |name: &str, old: &str, value: &str| {
-        let wanted = [ask.many(name), ask.many(old)].concat();
+        let wanted = [query.many(name), query.many(old)].concat();
         wanted.is_empty() || wanted.contains(&value)
     };
-    let show_disabled = ask.is_true("show_disabled") || ask.is_true("showDisabled");
+    let show_disabled = query.is_true("show_disabled") || query.is_true("showDisabled");
     let fits = |trigger: &&Trigger| {
         let account = world.account(&trigger.account);
         (show_disabled || trigger.disabled_at.is_none())
@@ -160,7 +160,7 @@ struct Switch {
     status: String,
 }
 
-async fn switch(State(shared): Yard, Path(id): Path<String>, Order(order): Order<Switch>) -> Result<Json<Value>, Refusal> {
+async fn switch(State(shared): SharedState, Path(id): Path<String>, JsonBody(order): JsonBody<Switch>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     let now = world.now();
     let trigger = world.triggers.iter_mut().find(|trigger| trigger.id == id).ok_or_else(|| unknown(&id))?;
@@ -173,7 +173,7 @@ async fn switch(State(shared): Yard, Path(id): Path<String>, Order(order): Order
     Ok(Json(json!({"status": "success"})))
 }
 
-async fn remove(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn remove(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     let before = world.triggers.len();
     world.triggers.retain(|trigger| trigger.id != id);

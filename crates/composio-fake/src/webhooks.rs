@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use crate::ask::{Ask, Order, Paged};
 use crate::refusal::Refusal;
-use crate::state::{Shared, Yard};
+use crate::request::{JsonBody, Paged, QueryString};
+use crate::state::{Shared, SharedState};
 use crate::world::{self, Webhook, World, iso};
 
 pub(crate) const MESSAGE: &str = "composio.trigger.message";
@@ -37,8 +37,8 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/webhook_subscriptions/{id}/rotate_secret", post(rotate))
 }
 
-async fn list(State(shared): Yard, ask: Ask) -> Result<Json<Paged<Value>>, Refusal> {
-    let page = ask.page(CAP)?;
+async fn list(State(shared): SharedState, query: QueryString) -> Result<Json<Paged<Value>>, Refusal> {
+    let page = query.page(CAP)?;
     let world = shared.world();
     Ok(Json(page.cut(world.webhooks.iter().collect(), Webhook::wire)))
 }
@@ -52,13 +52,13 @@ async fn event_types() -> Json<Value> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Wish {
+struct WebhookFields {
     webhook_url: Option<String>,
     enabled_events: Option<Vec<String>>,
     version: Option<String>,
 }
 
-impl Wish {
+impl WebhookFields {
     fn check(&self, world: &World) -> Result<(), Refusal> {
         if let Some(url) = &self.webhook_url {
             check_url(url, world.allow_http)?;
@@ -93,7 +93,7 @@ fn check_url(text: &str, allow_http: Option<bool>) -> Result<(), Refusal> {
     if fine && text.len() <= 2048 { Ok(()) } else { Err(refused) }
 }
 
-async fn create(State(shared): Yard, Order(wish): Order<Wish>) -> Result<(StatusCode, Json<Value>), Refusal> {
+async fn create(State(shared): SharedState, JsonBody(wish): JsonBody<WebhookFields>) -> Result<(StatusCode, Json<Value>), Refusal> {
     let mut world = shared.world();
     wish.check(&world)?;
     let url = wish.webhook_url.ok_or_else(|| Refusal::invalid("webhook_url is missing"))?;
@@ -116,11 +116,15 @@ fn new_secret() -> String {
     format!("whsec_{}", uuid::Uuid::new_v4().simple())
 }
 
-async fn one(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn one(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     Ok(Json(find(&mut shared.world(), &id)?.wire()))
 }
 
-async fn update(State(shared): Yard, Path(id): Path<String>, Order(wish): Order<Wish>) -> Result<Json<Value>, Refusal> {
+async fn update(
+    State(shared): SharedState,
+    Path(id): Path<String>,
+    JsonBody(wish): JsonBody<WebhookFields>,
+) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     wish.check(&world)?;
     let now = world.now();
@@ -132,7 +136,7 @@ async fn update(State(shared): Yard, Path(id): Path<String>, Order(wish): Order<
     Ok(Json(webhook.wire()))
 }
 
-async fn rotate(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn rotate(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     let now = world.now();
     let webhook = find(&mut world, &id)?;
@@ -141,7 +145,7 @@ async fn rotate(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Valu
     Ok(Json(json!({"id": webhook.id, "secret": webhook.secret})))
 }
 
-async fn remove(State(shared): Yard, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
+async fn remove(State(shared): SharedState, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     let mut world = shared.world();
     find(&mut world, &id)?;
     world.webhooks.retain(|webhook| webhook.id != id);

@@ -35,8 +35,7 @@ impl Connections {
 
     /// Tells everybody that a connection is of no use any more. One who fails keeps nobody else from hearing it.
     pub(crate) async fn tell_released(&self, project: ProjectId, id: ConnectionId, why: &str) -> Result<(), ConnectionError> {
-        let turn = self.0.telling.of(id);
-        let _turn = turn.lock().await;
+        let _turn = self.0.telling.lock(&id).await;
         let mut told = Ok(());
         for consumer in self.0.consumers.all() {
             if let Err(error) = consumer.released(project, id, why).await {
@@ -52,8 +51,7 @@ impl Connections {
     pub(crate) fn tell_connected(&self, connection: Connection, former: Option<Connection>) {
         let this = self.clone();
         self.0.tasks.spawn(async move {
-            let turn = this.0.telling.of(connection.id);
-            let _turn = turn.lock().await;
+            let _turn = this.0.telling.lock(&connection.id).await;
             // It may have been revoked again while this waited.
             let is_usable = this.get(connection.project, connection.id).await.is_ok_and(|now| now.is_usable());
             for consumer in this.0.consumers.all().into_iter().filter(|_| is_usable) {

@@ -8,9 +8,9 @@ use kernel::schema::Schema;
 use kernel::{ConnectionId, ProjectId, Scope, Slug, suggest};
 use serde_json::{Value, json};
 
-use crate::attempt::{Started, Target};
+use crate::attempt::{ConnectionKey, Started};
 use crate::grant::{Times, not_checked, oauth_scheme};
-use crate::life::Refreshed;
+use crate::life::ConnectResult;
 use crate::{Connection, ConnectionError, Connections};
 use crate::{hosted, store};
 
@@ -54,23 +54,24 @@ impl std::fmt::Debug for NewConnection {
 
 impl Connections {
     /// Makes a connection: valid at once where the credential is there or none is needed, else waiting for a person at `redirect_url`.
-    pub async fn create(&self, scope: Scope, new: NewConnection) -> Result<Refreshed, ConnectionError> {
+    pub async fn create(&self, scope: Scope, new: NewConnection) -> Result<ConnectResult, ConnectionError> {
         let this = self.clone();
         // What is made at a provider has to find its row, also if the caller goes away.
         self.undisturbed(async move { this.create_now(scope, new).await }).await
     }
 
-    async fn create_now(&self, scope: Scope, new: NewConnection) -> Result<Refreshed, ConnectionError> {
+    async fn create_now(&self, scope: Scope, new: NewConnection) -> Result<ConnectResult, ConnectionError> {
         let slug: Slug = new.slug.parse()?;
         let project = scope.project;
-        let integration = self.catalog.reach_integration(project, &new.provider, &new.integration).await?;
+        let integration = self.0.catalog.reach_integration(project, &new.provider, &new.integration).await?;
         let taken =
             || ConnectionError::Taken { provider: new.provider.clone(), integration: new.integration.clone(), slug: slug.to_string() };
-        if store::by_slug(&self.db, project, &new.provider, &new.integration, slug.as_str()).await?.is_some() {
+        if store::by_slug(&self.0.db, project, &new.provider, &new.integration, slug.as_str()).await?.is_some() {
             return Err(taken());
         }
+        self.check_room(project, &new).await?;
         let scheme = self.choose(project, &integration, &new).await?;
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let mut connection = Connection {
             id: ConnectionId::new(),
             project,
@@ -103,7 +104,7 @@ impl Connections {
         };
         let Beginning { started, note } =
             self.begin(&mut connection, &integration, scheme, new.credentials.clone(), new.scopes.as_deref()).await?;
-        let inserted = store::insert(&self.db, &connection, started.as_ref().map(|started| &started.stored)).await;
+        let inserted = store::insert(&self.0.db, &connection, started.as_ref().map(|started| &started.stored)).await;
         if let Err(error) = inserted {
             self.forget_later(&new.provider, started.and_then(|started| started.stored.account));
             return Err(match error {
@@ -111,7 +112,17 @@ impl Connections {
                 other => other.into(),
             });
         }
-        Ok(Refreshed { connection, redirect_url: started.map(|started| started.redirect_url), note })
+        Ok(ConnectResult { connection, redirect_url: started.map(|started| started.redirect_url), note })
+    }
+
+    /// Refuses a connection for which the project has no room beside its others.
+    async fn check_room(&self, project: ProjectId, new: &NewConnection) -> Result<(), ConnectionError> {
+        let texts = [&new.name, &new.description].into_iter().flatten().map(String::len);
+        let values = [&new.tags, &new.meta].into_iter().flatten().map(|value| kernel::json::size(value, usize::MAX));
+        let typed = new.credentials.iter().map(|(name, value)| name.len() + value.len());
+        let scopes = new.scopes.iter().flatten().map(String::len);
+        let more = ::store::Usage::row(texts.chain(values).chain(typed).chain(scopes).sum());
+        Ok(self.0.quota.admit(store::usage(&self.0.db, project).await?, more)?)
     }
 
     /// Fills in the credential, or starts the attempt that will bring it.
@@ -123,7 +134,7 @@ impl Connections {
         credentials: BTreeMap<String, String>,
         scopes: Option<&[String]>,
     ) -> Result<Beginning, ConnectionError> {
-        let target = Target { project: connection.project, id: connection.id };
+        let target = ConnectionKey { project: connection.project, id: connection.id };
         match scheme {
             AuthScheme::None(_) => {
                 connection.is_valid = true;
@@ -132,7 +143,7 @@ impl Connections {
             AuthScheme::OAuth2(oauth) => {
                 let fields = check_fields(scheme, credentials)?;
                 let app = self.app_for(connection.project, integration, !oauth.trusts_the_connection()).await?;
-                let app = app.ok_or_else(|| self.no_app(integration, oauth))?;
+                let app = app.ok_or_else(|| self.no_app(connection.project, integration, oauth))?;
                 connection.app = Some(app.id);
                 self.start_oauth(target, oauth, &app, &fields, scopes).map(Beginning::from)
             }
@@ -153,7 +164,7 @@ impl Connections {
                 let note = not_checked(integration, scheme, &identity);
                 connection.account = identity.account();
                 identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
-                connection.credentials = Some(store::seal_fields(&self.sealer, connection.id, &fields));
+                connection.credentials = Some(store::seal_fields(&self.0.sealer, connection.id, &fields));
                 (connection.refresh_at, connection.expires_at) = (refresh_at, expires_at);
                 connection.is_valid = true;
                 Ok(Beginning { started: None, note })
@@ -180,7 +191,7 @@ impl Connections {
             });
             return found.ok_or_else(|| unknown(wanted));
         }
-        if self.hosts.contains_key(integration.provider) && !integration.is_no_auth() {
+        if self.0.hosts.contains_key(integration.provider) && !integration.is_no_auth() {
             let has_app = self.app_for(project, integration, true).await?.is_some();
             return hosted::preferred(integration, has_app).ok_or_else(|| unknown(""));
         }

@@ -18,6 +18,8 @@ pub enum ConnectionError {
     UnknownIntegration(catalog::Missing),
     #[error("The '{integration}' integration has no auth scheme '{scheme}'. It has: {known}.")]
     UnknownScheme { integration: String, scheme: String, known: String },
+    #[error(transparent)]
+    Full(#[from] store::Full),
     #[error("{0}")]
     NoApp(String),
     #[error("{0}")]

@@ -41,14 +41,14 @@ impl Connections {
 
     /// The service refused the credential, also after a renewal where one was possible. A provider that keeps accounts itself knows better
     /// how they stand, so there nothing is noted.
-    pub async fn refused(&self, connection: &Connection, integration: &Integration, used: &Usable, reason: &str) {
+    pub(crate) async fn refused(&self, connection: &Connection, integration: &Integration, used: &Usable, reason: &str) {
         if let Some(AuthScheme::Hosted(_)) = used.scheme.as_deref() {
             return;
         }
         let reason: String = reason.chars().filter(|c| !c.is_control()).take(MAX_REASON).collect();
         let text = format!("{} refused the credential of `{}`: {reason}. Connect the account again.", integration.name, connection.slug);
-        let now = self.clock.now();
-        match store::set_failing(&self.db, connection, used.generation(), &text, now).await {
+        let now = self.0.clock.now();
+        match store::set_failing(&self.0.db, connection, used.generation(), &text, now).await {
             Ok(true) if !connection.is_failing() => tracing::warn!(connection = %connection.id, reason, "a credential is refused"),
             Ok(_) => {}
             Err(error) => tracing::error!(connection = %connection.id, %error, "a refused credential could not be noted"),
@@ -56,9 +56,9 @@ impl Connections {
     }
 
     /// The service took the credential.
-    pub async fn worked(&self, connection: &Connection) {
+    pub(crate) async fn worked(&self, connection: &Connection) {
         if connection.is_failing()
-            && let Err(error) = store::clear_failing(&self.db, connection.project, connection.id).await
+            && let Err(error) = store::clear_failing(&self.0.db, connection.project, connection.id).await
         {
             tracing::error!(connection = %connection.id, %error, "could not be noted that a credential works again");
         }
@@ -66,6 +66,6 @@ impl Connections {
 
     /// How many connections do not work.
     pub async fn broken(&self) -> Result<Broken, ConnectionError> {
-        Ok(store::broken(&self.db).await?)
+        Ok(store::broken(&self.0.db).await?)
     }
 }

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 
 use catalog::Integration;
-use catalog::auth::{AuthScheme, Field, Fields};
+use catalog::auth::{AuthScheme, Field, Fields, OAuth2};
+use catalog::fill::fill_address;
 use kernel::{AppId, ConnectionId, ProjectId};
+use url::Url;
 
-use crate::attempt::{Counter, Secrets, Ticket};
+use crate::attempt::{Secrets, Ticket, TicketPage};
 use crate::create::check_fields;
 use crate::grant::{Times, find_scheme, not_checked, oauth_scheme, reading, token_error};
 use crate::oauth::token::TokenRequest;
 use crate::port::Identity;
 use crate::store::{self, Grant};
 use crate::{Connection, ConnectionError, Connections};
+
+const OTHER_PROVIDER: &str = "The answer is not from the provider that was asked. Nothing was connected; please start again.";
 
 /// A connection whose attempt came to its end.
 #[derive(Debug)]
@@ -32,6 +36,10 @@ pub struct Returned<'a> {
     pub error: Option<&'a str>,
     /// The account, where the provider connects accounts itself.
     pub account: Option<&'a str>,
+    /// Who answers, in its own words (RFC 9207).
+    pub issuer: Option<&'a str>,
+    /// The last part of the address that the person came back to, where it is one app's alone.
+    pub redirect_tag: Option<&'a str>,
 }
 
 /// What the page asks for.
@@ -58,8 +66,11 @@ pub(crate) struct Obtained<'a> {
 impl Connections {
     /// Ends an authorization: the provider sent the person back.
     pub async fn callback(&self, returned: Returned<'_>) -> Result<Finished, ConnectionError> {
-        let Returned { state, code, error, account } = returned;
-        let (ticket, mut secrets, connection) = self.redeem(state, Counter::Callback).await?;
+        let Returned { state, code, error, account, issuer, redirect_tag } = returned;
+        let (ticket, mut secrets, connection) = self.redeem(state, TicketPage::Callback).await?;
+        if secrets.redirect_tag.as_deref() != redirect_tag {
+            return Err(ConnectionError::BadAttempt);
+        }
         let error = error.map(|error| error.chars().filter(|c| !c.is_control()).take(300).collect::<String>());
         if let Some(own) = secrets.account.take() {
             if account.is_some_and(|account| account != own) {
@@ -69,7 +80,9 @@ impl Connections {
             let finished = self.undisturbed(async move { this.finish_hosted(ticket, secrets, own, connection, error).await }).await;
             return self.noted(project, id, finished).await;
         }
-        if !store::take_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await? {
+        // The attempt stays open: whoever brought another's answer must not end it.
+        self.check_issuer(&connection, &secrets, issuer).await?;
+        if !store::take_attempt(&self.0.db, ticket.p, ticket.c, &ticket.n, self.0.clock.now()).await? {
             return Err(ConnectionError::BadAttempt);
         }
         let (project, id) = (ticket.p, ticket.c);
@@ -94,18 +107,27 @@ impl Connections {
         if let Err(error) = &finished
             && error.is_for_people()
         {
-            store::note_failure(&self.db, project, id, &error.to_string()).await?;
+            store::note_failure(&self.0.db, project, id, &error.to_string()).await?;
         }
         finished
+    }
+
+    /// Refuses the answer of another provider than the one that was asked: its code must not be handed to the latter.
+    async fn check_issuer(&self, connection: &Connection, secrets: &Secrets, issuer: Option<&str>) -> Result<(), ConnectionError> {
+        let integration = self.integration_of(connection).await?;
+        let (_, oauth) = oauth_scheme(&integration).ok_or(ConnectionError::BadAttempt)?;
+        let fields: Fields = secrets.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        if answers(oauth, &fields, issuer) { Ok(()) } else { Err(ConnectionError::Denied(OTHER_PROVIDER.to_owned())) }
     }
 
     async fn exchange(&self, ticket: &Ticket, connection: &Connection, secrets: Secrets, code: &str) -> Result<Finished, ConnectionError> {
         let integration = self.integration_of(connection).await?;
         let (scheme, oauth) = oauth_scheme(&integration).ok_or(ConnectionError::BadAttempt)?;
-        let app = self.app_used(connection.project, secrets.app).await?.ok_or_else(|| self.no_app(&integration, oauth))?;
+        let app =
+            self.app_used(connection.project, secrets.app).await?.ok_or_else(|| self.no_app(connection.project, &integration, oauth))?;
         let client = self.client(&app, oauth)?;
         let mut fields: Fields = secrets.fields.into_iter().collect();
-        let redirect_uri = self.callback_url();
+        let redirect_uri = self.redirect_at(secrets.redirect_tag.as_deref());
         let mut params = vec![("grant_type", "authorization_code"), ("code", code), ("redirect_uri", redirect_uri.as_str())];
         params.extend(secrets.verifier.as_deref().map(|verifier| ("code_verifier", verifier)));
         let request = TokenRequest {
@@ -116,7 +138,7 @@ impl Connections {
             reading: reading(oauth),
             fields: &fields,
         };
-        let tokens = request.send(&self.egress).await.map_err(|error| token_error(&integration, error))?;
+        let tokens = request.send(&self.0.egress).await.map_err(|error| token_error(&integration, error))?;
         let times = self.keep(&mut fields, tokens, false);
         let identity = self.identity_of_grant(&integration, scheme, &fields).await?;
         self.settle(
@@ -145,7 +167,7 @@ impl Connections {
 
     /// The form behind a link, as long as it is open.
     pub async fn hosted_form(&self, ticket: &str) -> Result<HostedForm, ConnectionError> {
-        let (_, secrets, connection) = self.redeem(ticket, Counter::Form).await?;
+        let (_, secrets, connection) = self.redeem(ticket, TicketPage::Form).await?;
         let integration = self.integration_of(&connection).await?;
         let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
         Ok(HostedForm {
@@ -158,7 +180,7 @@ impl Connections {
 
     /// Takes what a person typed. A credential that is refused leaves the link open for another try.
     pub async fn submit_form(&self, ticket: &str, values: BTreeMap<String, String>) -> Result<Finished, ConnectionError> {
-        let (ticket, secrets, connection) = self.redeem(ticket, Counter::Form).await?;
+        let (ticket, secrets, connection) = self.redeem(ticket, TicketPage::Form).await?;
         let integration = self.integration_of(&connection).await?;
         let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
         let mut fields = check_fields(scheme, values)?;
@@ -166,7 +188,7 @@ impl Connections {
         let identity = self.prove(&integration, scheme, &fields).await?;
         let (this, scheme) = (self.clone(), scheme.clone());
         self.undisturbed(async move {
-            if !store::take_attempt(&this.db, ticket.p, ticket.c, &ticket.n, this.clock.now()).await? {
+            if !store::take_attempt(&this.0.db, ticket.p, ticket.c, &ticket.n, this.0.clock.now()).await? {
                 return Err(ConnectionError::BadAttempt);
             }
             let obtained = Obtained { integration: &integration, scheme: &scheme, app: None, fields, times, identity, remote: None };
@@ -181,15 +203,63 @@ impl Connections {
         let account = identity.account();
         let note = not_checked(integration, scheme, &identity);
         identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
-        let sealed = store::seal_fields(&self.sealer, former.id, &fields);
+        let sealed = store::seal_fields(&self.0.sealer, former.id, &fields);
         let grant = Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at, remote };
-        let now = self.clock.now();
-        if !store::set_grant(&self.db, former, &ticket.n, scheme.name(), app, &grant, account.as_ref(), now).await? {
+        let now = self.0.clock.now();
+        if !store::set_grant(&self.0.db, former, &ticket.n, scheme.name(), app, &grant, account.as_ref(), now).await? {
             return Err(ConnectionError::BadAttempt);
         }
-        self.db.flush().await?;
-        let connection = store::by_id(&self.db, former.project, former.id).await?.ok_or(ConnectionError::BadAttempt)?;
+        self.0.db.flush().await?;
+        let connection = store::by_id(&self.0.db, former.project, former.id).await?.ok_or(ConnectionError::BadAttempt)?;
         self.tell_connected(connection.clone(), connection.is_another_than(former).then(|| former.clone()));
         Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone(), note })
+    }
+}
+
+/// Whether an answer is that of the provider which was asked. One that says who it is must be right: by the name that it is known to have, or
+/// else by its origin. One that promised to say so must.
+fn answers(oauth: &OAuth2, fields: &Fields, issuer: Option<&str>) -> bool {
+    let Some(issuer) = issuer else { return !oauth.sends_issuer };
+    let filled = |url: &str| fill_address(url, fields).ok();
+    if let Some(known) = &oauth.issuer {
+        return filled(known).as_deref() == Some(issuer);
+    }
+    let origin = |url: &str| url.parse::<Url>().ok().map(|url| url.origin());
+    let asked = [&oauth.authorize_url, &oauth.token_url].into_iter().filter_map(|url| origin(&filled(url)?));
+    origin(issuer).is_some_and(|issuer| issuer.is_tuple() && asked.into_iter().any(|asked| asked == issuer))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_held_against_the_provider_that_was_asked() {
+        let scheme = |more: serde_json::Value| {
+            let mut scheme = json!({"authorize_url": "https://{connection.host}/authorize", "token_url": "https://api.example.com/token"});
+            scheme.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value::<OAuth2>(scheme).unwrap()
+        };
+        let fields: Fields = [("host", "login.example.com")].into_iter().collect();
+        let plain = scheme(json!({}));
+        let named = scheme(json!({"issuer": "https://{connection.host}/realm", "sends_issuer": true}));
+        for (scheme, issuer, fits) in [
+            (&plain, None, true),
+            (&plain, Some("https://login.example.com"), true),
+            (&plain, Some("https://login.example.com/realm"), true),
+            (&plain, Some("https://api.example.com/"), true),
+            (&plain, Some("https://evil.example.com"), false),
+            (&plain, Some("http://login.example.com"), false),
+            (&plain, Some(""), false),
+            (&plain, Some("data:x"), false),
+            (&named, None, false),
+            (&named, Some("https://login.example.com/realm"), true),
+            (&named, Some("https://login.example.com/realm/"), false),
+            (&named, Some("https://login.example.com/other"), false),
+        ] {
+            assert_eq!(answers(scheme, &fields, issuer), fits, "{issuer:?}");
+        }
     }
 }

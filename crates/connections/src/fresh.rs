@@ -1,13 +1,14 @@
-//! A credential that works now. Tokens are renewed before they expire and once after a 401: one flight per connection, across processes
-//! too, and a new refresh token is kept before anyone uses the new access token.
+//! A credential that works now. Tokens are renewed before they expire and once after a 401: one refresh per connection at a time, across
+//! processes too, and a new refresh token is kept before anyone uses the new access token.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Fields};
-use kernel::ConnectionId;
+use kernel::Scrubber;
 use uuid::Uuid;
 
 use crate::grant::{reading, token_error};
@@ -15,8 +16,10 @@ use crate::oauth::token::{TokenError, TokenRequest, Tokens};
 use crate::store::{self, Grant};
 use crate::{Connection, ConnectionError, Connections};
 
-/// How long a refresh may keep others waiting; longer than a token request may take.
-const LEASE: Duration = Duration::from_secs(20);
+/// How long a refresh that says nothing more keeps others waiting. It is told again while the refresh goes on, so that only one that died
+/// is waited for in vain, and not for long.
+const LEASE: Duration = Duration::from_secs(8);
+const BEAT: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(40);
 /// How long to wait for somebody else's refresh.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -45,6 +48,11 @@ impl Usable {
         self.generation
     }
 
+    /// What takes its secrets out of a service's answer.
+    pub fn scrubber(&self) -> Scrubber {
+        self.scheme.as_ref().map_or_else(|| self.fields.scrubber(), |scheme| scheme.scrubber(&self.fields))
+    }
+
     /// A credential that no row stands behind, for trying a provider.
     pub fn unstored(fields: Fields, scheme: Option<Arc<AuthScheme>>) -> Self {
         Self { fields, scheme, generation: 0 }
@@ -55,31 +63,14 @@ impl Usable {
     }
 }
 
-/// What is under way in this process, one at a time for each connection.
-#[derive(Debug, Default)]
-pub(crate) struct Turns<T>(Mutex<HashMap<ConnectionId, Weak<tokio::sync::Mutex<T>>>>);
-
 /// How the last refresh failed, for those who were already waiting for it.
 pub(crate) type LastFailure = Option<(Instant, TokenError)>;
-
-impl<T: Default> Turns<T> {
-    pub(crate) fn of(&self, id: ConnectionId) -> Arc<tokio::sync::Mutex<T>> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(turn) = turns.get(&id).and_then(Weak::upgrade) {
-            return turn;
-        }
-        turns.retain(|_, turn| turn.strong_count() > 0);
-        let turn = Arc::default();
-        turns.insert(id, Arc::downgrade(&turn));
-        turn
-    }
-}
 
 impl Connections {
     /// The credential of a connection, renewed first if it is about to expire.
     pub async fn usable(&self, connection: &Connection, integration: &Integration) -> Result<Usable, ConnectionError> {
         connection.require_usable()?;
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         if connection.refresh_at.is_none_or(|at| at > now) {
             return self.unseal(connection, integration);
         }
@@ -94,7 +85,7 @@ impl Connections {
     }
 
     /// The credential after the provider refused the one in `used`; nothing when there is nothing to renew.
-    pub async fn after_refusal(
+    pub(crate) async fn after_refusal(
         &self,
         connection: &Connection,
         integration: &Integration,
@@ -121,7 +112,7 @@ impl Connections {
 
     pub(crate) fn unseal(&self, connection: &Connection, integration: &Integration) -> Result<Usable, ConnectionError> {
         let fields = match &connection.credentials {
-            Some(sealed) => store::open_fields(&self.sealer, connection.id, sealed)?,
+            Some(sealed) => store::open_fields(&self.0.sealer, connection.id, sealed)?,
             None => Fields::default(),
         };
         let scheme = connection.scheme(integration).cloned();
@@ -131,14 +122,13 @@ impl Connections {
     /// Renews the tokens, or waits for whoever does. The work goes on if the caller goes away.
     pub(crate) async fn renew(&self, connection: &Connection, integration: &Integration) -> Result<Connection, ConnectionError> {
         let (this, connection) = (self.clone(), connection.clone());
-        let integration = self.catalog.integration(connection.project, integration.provider, &integration.key)?;
+        let integration = self.0.catalog.integration(connection.project, integration.provider, &integration.key)?;
         self.undisturbed(async move { this.renew_in_turn(&connection, &integration).await }).await
     }
 
     async fn renew_in_turn(&self, seen: &Connection, integration: &Integration) -> Result<Connection, ConnectionError> {
         let queued = Instant::now();
-        let flight = self.0.flights.of(seen.id);
-        let mut turn = flight.lock().await;
+        let mut turn = self.0.refreshes.lock(&seen.id).await;
         if let Some((ended, error)) = turn.as_ref().filter(|(ended, _)| *ended >= queued) {
             tracing::debug!(connection = %seen.id, since = ?ended.elapsed(), "shares the outcome of the refresh it waited for");
             return Err(token_error(integration, error.clone()));
@@ -149,9 +139,9 @@ impl Connections {
             if current.generation != seen.generation {
                 return Ok(current);
             }
-            let now = self.clock.now();
+            let now = self.0.clock.now();
             let lease = Uuid::now_v7();
-            if store::take_lease(&self.db, &current, lease, now, now.plus(LEASE)).await? {
+            if store::take_lease(&self.0.db, &current, lease, now, now.plus(LEASE)).await? {
                 return match self.renew_now(&current, integration, lease).await? {
                     Ok(renewed) => Ok(renewed),
                     Err(error) => {
@@ -176,12 +166,12 @@ impl Connections {
         lease: Uuid,
     ) -> Result<Result<Connection, TokenError>, ConnectionError> {
         let usable = self.unseal(connection, integration)?;
-        match self.ask(connection, &usable).await? {
+        match self.holding(connection, lease, Box::pin(self.ask(connection, &usable))).await? {
             Ok(tokens) => {
                 let mut fields = usable.fields;
                 let renewable = matches!(usable.scheme.as_deref(), Some(AuthScheme::ClientCredentials(_)));
                 let times = self.keep(&mut fields, tokens, renewable);
-                let sealed = store::seal_fields(&self.sealer, connection.id, &fields);
+                let sealed = store::seal_fields(&self.0.sealer, connection.id, &fields);
                 self.keep_tokens(connection, &Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at, remote: None })
                     .await?;
                 let current = self.get(connection.project, connection.id).await?;
@@ -190,14 +180,29 @@ impl Connections {
             }
             Err(TokenError::Gone(reason)) => {
                 let text = format!("{} no longer accepts this grant ({reason}). Connect the account again.", integration.name);
-                store::invalidate(&self.db, connection, &text, self.clock.now()).await?;
+                store::invalidate(&self.0.db, connection, &text, self.0.clock.now()).await?;
                 Err(not_valid(&connection.slug, Some(&text)))
             }
             Err(error) => {
-                if let Err(error) = store::drop_lease(&self.db, connection, lease).await {
+                if let Err(error) = store::drop_lease(&self.0.db, connection, lease).await {
                     tracing::warn!(connection = %connection.id, %error, "the lease could not be given back; it ends by itself");
                 }
                 Ok(Err(error))
+            }
+        }
+    }
+
+    /// Does the work with the lease in hand.
+    async fn holding<T>(&self, connection: &Connection, lease: Uuid, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                () = tokio::time::sleep(BEAT) => {
+                    if let Err(error) = store::extend_lease(&self.0.db, connection, lease, self.0.clock.now().plus(LEASE)).await {
+                        tracing::warn!(connection = %connection.id, %error, "the lease on a refresh could not be kept");
+                    }
+                }
             }
         }
     }
@@ -207,7 +212,7 @@ impl Connections {
         let mut tries = 0;
         let kept = loop {
             tries += 1;
-            match store::finish_refresh(&self.db, connection, grant, self.clock.now()).await {
+            match store::finish_refresh(&self.0.db, connection, grant, self.0.clock.now()).await {
                 Err(error) if tries < WRITE_TRIES => {
                     tracing::warn!(connection = %connection.id, %error, "new tokens could not be written; trying again");
                     tokio::time::sleep(POLL * tries).await;
@@ -218,7 +223,7 @@ impl Connections {
         if !kept {
             tracing::info!(connection = %connection.id, "changed while its tokens were renewed; the new tokens are dropped");
         }
-        Ok(self.db.flush().await?)
+        Ok(self.0.db.flush().await?)
     }
 
     /// Asks for new tokens. The outer error is ours, the inner one the provider's.
@@ -251,7 +256,7 @@ impl Connections {
                     reading: reading(oauth),
                     fields: &usable.fields,
                 };
-                Ok(request.send(&self.egress).await)
+                Ok(request.send(&self.0.egress).await)
             }
             _ => Ok(Err(TokenError::Refused("there is nothing to renew".to_owned()))),
         }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use catalog::Integration;
 use catalog::auth::{AuthScheme, ClientCredentials, Fields, OAuth2};
-use kernel::Timestamp;
+use kernel::{ProjectId, Timestamp};
 use serde_json::{Value, json};
 
-use crate::apps::App;
+use crate::apps::{OAuthApp, Owner};
 use crate::oauth::Client;
-use crate::oauth::token::{Reading, TokenError, TokenRequest, Tokens};
+use crate::oauth::token::{TokenError, TokenReplyShape, TokenRequest, Tokens};
 use crate::port::{Identity, Probe, ProbeError};
 use crate::{Connection, ConnectionError, Connections};
 
@@ -41,8 +41,8 @@ impl Connection {
 impl Connections {
     /// The integration that a connection is for.
     pub(crate) async fn integration_of(&self, connection: &Connection) -> Result<Arc<Integration>, ConnectionError> {
-        self.catalog.ready(connection.project).await?;
-        Ok(self.catalog.reach_integration(connection.project, &connection.provider, &connection.integration).await?)
+        self.0.catalog.ready(connection.project).await?;
+        Ok(self.0.catalog.reach_integration(connection.project, &connection.provider, &connection.integration).await?)
     }
 
     /// Gets the first token where the scheme needs one.
@@ -74,15 +74,15 @@ impl Connections {
         if !scopes.is_empty() {
             params.push(("scope", scopes.as_str()));
         }
-        let reading = Reading { root: settings.token_root.as_deref(), lifetime: settings.lifetime, keep: &settings.keep };
+        let reading = TokenReplyShape { root: settings.token_root.as_deref(), lifetime: settings.lifetime, keep: &settings.keep };
         TokenRequest { endpoint: &settings.token_url, client: &client, params: &params, extra: &settings.token_params, reading, fields }
-            .send(&self.egress)
+            .send(&self.0.egress)
             .await
     }
 
     /// Asks the provider whose credential this is.
     pub(crate) async fn prove(&self, integration: &Integration, scheme: &AuthScheme, fields: &Fields) -> Result<Identity, ConnectionError> {
-        let Some(connector) = self.connectors.get(integration.provider) else { return Ok(Identity::default()) };
+        let Some(connector) = self.0.connectors.get(integration.provider) else { return Ok(Identity::default()) };
         connector.prove(Probe { integration, scheme, fields }).await.map_err(|error| match error {
             ProbeError::Refused(reason) => ConnectionError::Refused { integration: integration.name.clone(), reason },
             ProbeError::Unreachable(error) => ConnectionError::Unreachable { integration: integration.name.clone(), error },
@@ -92,7 +92,7 @@ impl Connections {
 
     /// Puts tokens among the fields. A reply without a refresh token keeps the one there is. What cannot be renewed is used to its end.
     pub(crate) fn keep(&self, fields: &mut Fields, tokens: Tokens, renewable: bool) -> Times {
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         fields.set("access_token", tokens.access_token);
         if let Some(refresh_token) = tokens.refresh_token {
             fields.set("refresh_token", refresh_token);
@@ -106,12 +106,12 @@ impl Connections {
         Times { refresh_at: tokens.lifetime.map(|life| after(life - margin(life))), expires_at: tokens.lifetime.map(after) }
     }
 
-    pub(crate) fn client(&self, app: &App, oauth: &OAuth2) -> Result<Client, ConnectionError> {
+    pub(crate) fn client(&self, app: &OAuthApp, oauth: &OAuth2) -> Result<Client, ConnectionError> {
         Ok(Client { id: app.client_id.clone(), secret: self.app_secret(app)?, auth: oauth.client_auth, body: oauth.token_body })
     }
 
     /// What to do when there is no OAuth app.
-    pub(crate) fn no_app(&self, integration: &Integration, oauth: &OAuth2) -> ConnectionError {
+    pub(crate) fn no_app(&self, project: ProjectId, integration: &Integration, oauth: &OAuth2) -> ConnectionError {
         let help = oauth.app_help.as_deref().unwrap_or("Register an OAuth app at the provider.");
         let others: Vec<&str> =
             integration.schemes().filter(|scheme| scheme.wire_name() == Some("api_key")).map(AuthScheme::name).collect();
@@ -122,16 +122,18 @@ impl Connections {
             provider => format!("{provider}/{}", integration.key),
         };
         ConnectionError::NoApp(format!(
-            "The '{}' integration needs an OAuth app of yours. {help} Use the redirect URL {} and save the client id and secret with `toolyard oauth-app set {}` or POST /tools/oauth-apps.{otherwise}",
+            "The '{}' integration needs an OAuth app of yours. {help} Use the redirect URL {} (for an app of all projects: {}) and save the client id and secret with `toolyard oauth-app set {}` or {}.{otherwise}",
             integration.key,
-            self.callback_url(),
-            name
+            self.redirect_url(Owner::Project(project), integration.provider, &integration.key),
+            self.redirect_url(Owner::Deployment, integration.provider, &integration.key),
+            name,
+            self.0.pages.save_app,
         ))
     }
 }
 
-pub(crate) fn reading(oauth: &OAuth2) -> Reading<'_> {
-    Reading { root: oauth.token_root.as_deref(), lifetime: oauth.lifetime, keep: &oauth.keep }
+pub(crate) fn reading(oauth: &OAuth2) -> TokenReplyShape<'_> {
+    TokenReplyShape { root: oauth.token_root.as_deref(), lifetime: oauth.lifetime, keep: &oauth.keep }
 }
 
 pub(crate) fn oauth_scheme(integration: &Integration) -> Option<(&AuthScheme, &OAuth2)> {

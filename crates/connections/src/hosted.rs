@@ -8,11 +8,11 @@ use catalog::Integration;
 use catalog::auth::{AuthScheme, Fields, Hosted};
 use kernel::{ConnectionId, ProjectId};
 
-use crate::apps::App;
-use crate::attempt::{Secrets, Started, Target, Ticket};
+use crate::apps::OAuthApp;
+use crate::attempt::{ConnectionKey, Secrets, Started, Ticket};
 use crate::finish::{Finished, Obtained};
 use crate::grant::{Times, find_scheme};
-use crate::life::Refreshed;
+use crate::life::ConnectResult;
 use crate::port::{Host, HostError, Identity, OwnApp, Standing, Start};
 use crate::{Connection, ConnectionError, Connections, store};
 
@@ -37,14 +37,14 @@ impl Connections {
     /// Starts to connect an account at a provider that does so itself.
     pub(crate) async fn start_hosted(
         &self,
-        target: Target,
+        target: ConnectionKey,
         integration: &Integration,
         scheme: &Hosted,
-        app: Option<&App>,
+        app: Option<&OAuthApp>,
         scopes: Option<&[String]>,
     ) -> Result<Started, ConnectionError> {
         if app.is_none() && !scheme.is_managed {
-            return Err(no_managed(integration));
+            return Err(no_managed(integration, &self.0.pages.save_app));
         }
         let secret = app.map(|app| self.app_secret(app)).transpose()?;
         let own = app.zip(secret.as_deref()).map(|(app, secret)| OwnApp { client_id: &app.client_id, client_secret: secret });
@@ -67,6 +67,7 @@ impl Connections {
             app: app.map(|app| app.id),
             fields: BTreeMap::new(),
             account: Some(begun.account),
+            redirect_tag: None,
         };
         Ok(Started { stored: self.store_attempt(target, nonce, &secrets), redirect_url: begun.redirect_url })
     }
@@ -77,7 +78,7 @@ impl Connections {
         project: ProjectId,
         integration: &Integration,
         scheme: &Hosted,
-    ) -> Result<Option<App>, ConnectionError> {
+    ) -> Result<Option<OAuthApp>, ConnectionError> {
         if scheme.is_oauth { self.app_for(project, integration, true).await } else { Ok(None) }
     }
 
@@ -103,7 +104,7 @@ impl Connections {
                 Standing::Broken(reason) => Some(reason),
             },
         };
-        if !store::take_attempt(&self.db, ticket.p, ticket.c, &ticket.n, self.clock.now()).await? {
+        if !store::take_attempt(&self.0.db, ticket.p, ticket.c, &ticket.n, self.0.clock.now()).await? {
             return Err(ConnectionError::BadAttempt);
         }
         if let Some(reason) = denied {
@@ -128,7 +129,7 @@ impl Connections {
             Err(error) => {
                 // The grant may have been written all the same; what cannot be told now is left to `tidy`.
                 if let Ok(None) =
-                    store::by_id(&self.db, ticket.p, ticket.c).await.map(|row| row.filter(|row| row.remote.as_ref() == Some(&account)))
+                    store::by_id(&self.0.db, ticket.p, ticket.c).await.map(|row| row.filter(|row| row.remote.as_ref() == Some(&account)))
                 {
                     self.forget_later(&connection.provider, [account]);
                 }
@@ -139,11 +140,13 @@ impl Connections {
 
     /// The row as its provider knows it: an account may be connected though the person has not come back to say so.
     pub async fn look_again(&self, connection: Connection) -> Result<Connection, ConnectionError> {
-        if connection.is_usable() || !self.hosts.contains_key(connection.provider.as_str()) {
+        if connection.is_usable() || !self.0.hosts.contains_key(connection.provider.as_str()) {
             return Ok(connection);
         }
         let (project, id) = (connection.project, connection.id);
-        let Some((nonce, sealed)) = store::waiting_attempt(&self.db, project, id, self.clock.now()).await? else { return Ok(connection) };
+        let Some((nonce, sealed)) = store::waiting_attempt(&self.0.db, project, id, self.0.clock.now()).await? else {
+            return Ok(connection);
+        };
         let mut secrets = self.open_secrets(id, &sealed)?;
         let Some(account) = secrets.account.take() else { return Ok(connection) };
         let integration = self.integration_of(&connection).await?;
@@ -164,16 +167,16 @@ impl Connections {
         integration: &Integration,
         scheme: &Hosted,
         force: bool,
-    ) -> Result<Refreshed, ConnectionError> {
-        let target = Target { project: connection.project, id: connection.id };
+    ) -> Result<ConnectResult, ConnectionError> {
+        let target = ConnectionKey { project: connection.project, id: connection.id };
         if !force
             && connection.is_usable()
             && let Some(account) = &connection.remote
         {
             match self.host(integration)?.standing(account).await.map_err(|error| explained(integration, error))? {
-                Standing::Works => return Ok(Refreshed { connection, redirect_url: None, note: None }),
+                Standing::Works => return Ok(ConnectResult { connection, redirect_url: None, note: None }),
                 Standing::Waits => {}
-                Standing::Broken(reason) => store::invalidate(&self.db, &connection, &reason, self.clock.now()).await?,
+                Standing::Broken(reason) => store::invalidate(&self.0.db, &connection, &reason, self.0.clock.now()).await?,
             }
         }
         let app = match self.app_used(target.project, connection.app).await? {
@@ -181,22 +184,22 @@ impl Connections {
             None => self.app_for_hosted(target.project, integration, scheme).await?,
         };
         let started = self.start_hosted(target, integration, scheme, app.as_ref(), connection.scopes.as_deref()).await?;
-        let given_up = store::attempt_remote(&self.db, target.project, target.id).await?;
-        if !store::set_attempt(&self.db, target.project, target.id, &started.stored).await? {
+        let given_up = store::attempt_remote(&self.0.db, target.project, target.id).await?;
+        if !store::set_attempt(&self.0.db, target.project, target.id, &started.stored).await? {
             self.forget_later(&connection.provider, started.stored.account);
             return Err(ConnectionError::NotFound);
         }
         // The callback of the attempt that was given up may have come in meanwhile; from now on it cannot.
         let current = self.get(target.project, target.id).await?;
         self.forget_later(&connection.provider, given_up.filter(|account| current.remote.as_ref() != Some(account)));
-        Ok(Refreshed { connection: current, redirect_url: Some(started.redirect_url), note: None })
+        Ok(ConnectResult { connection: current, redirect_url: Some(started.redirect_url), note: None })
     }
 
     /// Refuses a connection whose account does not work any more, and says so in its row.
     pub(crate) async fn check_hosted(&self, connection: &Connection, integration: &Integration) -> Result<(), ConnectionError> {
         let Some(account) = &connection.remote else { return Ok(()) };
         if let Ok(Standing::Broken(reason)) = self.host(integration)?.standing(account).await {
-            store::invalidate(&self.db, connection, &reason, self.clock.now()).await?;
+            store::invalidate(&self.0.db, connection, &reason, self.0.clock.now()).await?;
             self.get(connection.project, connection.id).await?.require_usable()?;
         }
         Ok(())
@@ -204,30 +207,30 @@ impl Connections {
 
     /// The provider's name for the account behind a connection.
     pub async fn account(&self, project: ProjectId, id: ConnectionId) -> Result<Option<String>, ConnectionError> {
-        Ok(store::by_id(&self.db, project, id).await?.and_then(|connection| connection.remote))
+        Ok(store::by_id(&self.0.db, project, id).await?.and_then(|connection| connection.remote))
     }
 
     /// The provider's names for all accounts of a project.
     pub async fn accounts(&self, provider: &str, project: ProjectId) -> Result<Vec<String>, ConnectionError> {
-        let rows = store::remotes(&self.db, project, provider).await?;
+        let rows = store::remotes(&self.0.db, project, provider).await?;
         Ok(rows.into_iter().filter_map(|(connection, _)| connection.remote).collect())
     }
 
     /// The provider says that an account does not work any more. It may have said so long ago, so it is asked again.
     pub async fn lost(&self, provider: &str, account: &str, reason: &str) -> Result<(), ConnectionError> {
-        if let Some(host) = self.hosts.get(provider)
+        if let Some(host) = self.0.hosts.get(provider)
             && let Ok(Standing::Works) = host.standing(account).await
         {
             return Ok(());
         }
-        Ok(store::lose(&self.db, provider, account, reason, self.clock.now()).await?)
+        Ok(store::lose(&self.0.db, provider, account, reason, self.0.clock.now()).await?)
     }
 
     /// What a project has at providers which keep accounts; to be read before the project goes, and given to `forget` after.
     pub async fn elsewhere(&self, project: ProjectId) -> Result<Vec<(&'static str, String)>, ConnectionError> {
         let mut all = Vec::new();
-        for provider in self.hosts.keys() {
-            let rows = store::remotes(&self.db, project, provider).await?;
+        for provider in self.0.hosts.keys() {
+            let rows = store::remotes(&self.0.db, project, provider).await?;
             let accounts = rows.into_iter().flat_map(|(connection, waiting)| connection.remote.into_iter().chain(waiting));
             all.extend(accounts.map(|account| (*provider, account)));
         }
@@ -244,12 +247,12 @@ impl Connections {
     /// Brings a project's connections and its accounts at the provider together: what nobody here knows is removed there, what does not work
     /// there is not valid here.
     pub async fn tidy(&self, provider: &str, project: ProjectId) -> Result<Tidied, ConnectionError> {
-        let Some(host) = self.hosts.get(provider) else { return Ok(Tidied::default()) };
+        let Some(host) = self.0.hosts.get(provider) else { return Ok(Tidied::default()) };
         // What is listed first may be gone by the time that the rows are read, but not the other way round.
         let listed = host.accounts(project).await.map_err(|error| named(provider, error))?;
-        let rows = store::remotes(&self.db, project, provider).await?;
+        let rows = store::remotes(&self.0.db, project, provider).await?;
         let mut tidied = Tidied::default();
-        let young = self.clock.now().minus(YOUNG);
+        let young = self.0.clock.now().minus(YOUNG);
         for account in &listed {
             let is_known = rows.iter().any(|(row, waiting)| [row.remote.as_ref(), waiting.as_ref()].contains(&Some(&account.id)));
             if is_known || account.created_at.is_none_or(|created| created > young) {
@@ -271,7 +274,7 @@ impl Connections {
                     Standing::Works | Standing::Waits => continue,
                 },
             };
-            store::invalidate(&self.db, row, &reason, self.clock.now()).await?;
+            store::invalidate(&self.0.db, row, &reason, self.0.clock.now()).await?;
             tidied.invalidated += 1;
         }
         Ok(tidied)
@@ -279,7 +282,7 @@ impl Connections {
 
     /// Removes accounts at their provider, when it listens; what stays is found by `tidy`.
     pub(crate) fn forget_later(&self, provider: &str, accounts: impl IntoIterator<Item = String>) {
-        let Some(host) = self.hosts.get(provider) else { return };
+        let Some(host) = self.0.hosts.get(provider) else { return };
         for account in accounts {
             let host = host.clone();
             self.0.tasks.spawn(async move {
@@ -292,7 +295,7 @@ impl Connections {
 
     fn host(&self, integration: &Integration) -> Result<Arc<dyn Host>, ConnectionError> {
         let missing = || named(integration.provider, HostError::Refused("it connects no accounts here".to_owned()));
-        self.hosts.get(integration.provider).cloned().ok_or_else(missing)
+        self.0.hosts.get(integration.provider).cloned().ok_or_else(missing)
     }
 }
 
@@ -317,11 +320,11 @@ pub(crate) fn preferred(integration: &Integration, has_app: bool) -> Option<&Aut
         .or_else(|| hosted(&|_| true))
 }
 
-fn no_managed(integration: &Integration) -> ConnectionError {
+fn no_managed(integration: &Integration, save_app: &str) -> ConnectionError {
     ConnectionError::NoApp(format!(
         "The '{key}' integration has no managed OAuth configuration available in this environment. It requires custom OAuth credentials \
          (use_custom_auth) to be configured for this provider before it can be connected: save a client id and secret with \
-         `toolyard oauth-app set {provider}/{key}` or POST /tools/oauth-apps.",
+         `toolyard oauth-app set {provider}/{key}` or {save_app}.",
         key = integration.key,
         provider = integration.provider,
     ))

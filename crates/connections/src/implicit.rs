@@ -76,7 +76,7 @@ impl Connection {
 impl Connections {
     /// The implicit connections to list beside a project's rows. A provider that hosts accounts offers too many to list them unasked.
     pub fn implicit(&self, project: ProjectId, rows: &[Connection]) -> Vec<Connection> {
-        let integrations = listed(&self.catalog, project).filter(|integration| !self.hosts.contains_key(integration.provider));
+        let integrations = listed(&self.0.catalog, project).filter(|integration| !self.0.hosts.contains_key(integration.provider));
         integrations.filter_map(|integration| Connection::implicit_beside(project, &integration, rows)).collect()
     }
 }

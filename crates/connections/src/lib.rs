@@ -1,6 +1,7 @@
 //! Connection rows and their life: OAuth2 and key flows, sealed credentials, refresh, revoke, usage. Shared by everything that acts for
 //! an account; it must never know what an account is used for.
 
+mod acceptance;
 mod apps;
 mod attempt;
 mod consumers;
@@ -22,34 +23,54 @@ mod store;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ::store::Db;
+use ::store::{Db, Quota, Remembered, StoreError};
 use catalog::Catalog;
 use egress::Egress;
-use kernel::Clock;
 use kernel::seal::Sealer;
 use kernel::signed::Signer;
+use kernel::{Clock, ConnectionId, KeyedLock, ProjectId};
 use tokio_util::task::TaskTracker;
 
-pub use apps::{App, NewApp, Owner};
+pub use acceptance::Acceptance;
+pub use apps::{NewOAuthApp, OAuthApp, Owner};
 pub use create::NewConnection;
 pub use error::ConnectionError;
 pub use failing::Broken;
 pub use finish::{Finished, HostedForm, Returned};
 pub use fresh::Usable;
 pub use hosted::{ACCOUNT, Tidied};
-pub use life::{Refreshed, Usage};
+pub use life::{ConnectResult, Usage};
 pub use model::Connection;
 pub use port::{Begun, Connector, Consumer, Host, HostError, Identity, OwnApp, Probe, ProbeError, RemoteAccount, Standing, Start};
 pub use reseal::reseal;
 
-/// The path under the public address to which providers send people back.
-pub const CALLBACK_PATH: &str = "/tools/connections/callback";
-/// The path under the public address of the page where people type a key.
-pub const HOSTED_PATH: &str = "/connect";
+/// How many connections are remembered.
+const MAX_REMEMBERED: usize = 4096;
+
+/// How many connections a project may have where nothing else is said. They are listed all at once, so it bounds that list too.
+pub const QUOTA: Quota = Quota {
+    what: "connections",
+    rows: 20_000,
+    bytes: 32 << 20,
+    rows_setting: "connections_per_project",
+    bytes_setting: "connection_bytes_per_project",
+    remedy: "Delete some that you do not need",
+};
 
 /// The connections of a deployment.
 #[derive(Clone, Debug)]
 pub struct Connections(Arc<Inner>);
+
+/// Where people come to connect an account, and where it is said how. The edge knows these addresses.
+#[derive(Clone, Debug)]
+pub struct ConnectPages {
+    /// Where providers send people back to.
+    pub callback: String,
+    /// The page where people type a key; a ticket follows.
+    pub key_form: String,
+    /// How an OAuth app is saved.
+    pub save_app: String,
+}
 
 /// What connections are made of.
 #[derive(Debug)]
@@ -64,28 +85,70 @@ pub struct Parts {
     pub connectors: HashMap<&'static str, Arc<dyn Connector>>,
     /// Providers that connect accounts themselves.
     pub hosts: HashMap<&'static str, Arc<dyn Host>>,
-    pub public_url: String,
+    pub pages: ConnectPages,
+    /// How many connections a project may have.
+    pub quota: Quota,
 }
 
 #[derive(Debug)]
 struct Inner {
-    parts: Parts,
+    db: Db,
+    clock: Clock,
+    sealer: Sealer,
+    signer: Signer,
+    catalog: Catalog,
+    egress: Egress,
+    /// By provider.
+    connectors: HashMap<&'static str, Arc<dyn Connector>>,
+    /// Providers that connect accounts themselves.
+    hosts: HashMap<&'static str, Arc<dyn Host>>,
+    pages: ConnectPages,
+    quota: Quota,
     consumers: consumers::Consumers,
     /// Whose consumers are being told something, one thing at a time.
-    telling: fresh::Turns<()>,
-    flights: fresh::Turns<fresh::LastFailure>,
+    telling: KeyedLock<ConnectionId>,
+    refreshes: KeyedLock<ConnectionId, fresh::LastFailure>,
+    /// Rows that calls are made through, by provider, integration and slug. Their credentials are sealed.
+    called: Remembered<(ProjectId, String), Connection>,
     tasks: TaskTracker,
 }
 
 impl Connections {
     pub fn new(parts: Parts) -> Self {
-        let (consumers, telling, flights) = (consumers::Consumers::default(), fresh::Turns::default(), fresh::Turns::default());
-        Self(Arc::new(Inner { parts, consumers, telling, flights, tasks: TaskTracker::new() }))
+        let consumers = consumers::Consumers::default();
+        let (telling, refreshes) = (KeyedLock::default(), KeyedLock::default());
+        let Parts { db, clock, sealer, signer, catalog, egress, connectors, hosts, pages, quota } = parts;
+        let called = Remembered::new(&db, &["gateway_connections"], MAX_REMEMBERED);
+        Self(Arc::new(Inner {
+            db,
+            clock,
+            sealer,
+            signer,
+            catalog,
+            egress,
+            connectors,
+            hosts,
+            pages,
+            quota,
+            consumers,
+            telling,
+            refreshes,
+            called,
+            tasks: TaskTracker::new(),
+        }))
     }
 
-    /// The address to register at a provider as the redirect URL.
+    /// The address that apps from before they had one each, and providers that connect accounts themselves, send people back to.
     pub fn callback_url(&self) -> String {
-        format!("{}{CALLBACK_PATH}", self.public_url)
+        self.0.pages.callback.clone()
+    }
+
+    /// Begins to serve. On SQLite this is the only process, so refreshes that were cut off by a kill are nobody's any more.
+    pub async fn start(&self) -> Result<(), StoreError> {
+        if let Db::Sqlite(_) = self.0.db {
+            store::drop_all_leases(&self.0.db).await?;
+        }
+        Ok(())
     }
 
     /// Waits for grants on their way in, because a refresh that is cut off could lose its new token.
@@ -100,13 +163,5 @@ impl Connections {
         work: impl Future<Output = Result<T, ConnectionError>> + Send + 'static,
     ) -> Result<T, ConnectionError> {
         self.0.tasks.spawn(work).await.unwrap_or_else(|error| Err(ConnectionError::Interrupted(error.to_string())))
-    }
-}
-
-impl std::ops::Deref for Connections {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0.parts
     }
 }

@@ -8,7 +8,7 @@ use catalog::auth::AuthScheme;
 use catalog::fill::fill_address;
 use kernel::{ConnectionId, ProjectId, Scope};
 
-use crate::attempt::Target;
+use crate::attempt::ConnectionKey;
 use crate::create::check_fields;
 use crate::grant::not_checked;
 use crate::oauth::token::post;
@@ -18,7 +18,7 @@ const REVOKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection, and where a person has to go if one is needed.
 #[derive(Clone, Debug)]
-pub struct Refreshed {
+pub struct ConnectResult {
     pub connection: Connection,
     pub redirect_url: Option<String>,
     /// What the caller should know.
@@ -30,7 +30,7 @@ pub type Usage = BTreeMap<&'static str, i64>;
 
 impl Connections {
     pub async fn get(&self, project: ProjectId, id: ConnectionId) -> Result<Connection, ConnectionError> {
-        store::by_id(&self.db, project, id).await?.ok_or(ConnectionError::NotFound)
+        store::by_id(&self.0.db, project, id).await?.ok_or(ConnectionError::NotFound)
     }
 
     /// The connection of that name; one to an integration without accounts needs no row.
@@ -41,8 +41,9 @@ impl Connections {
         integration: &str,
         slug: &str,
     ) -> Result<Option<Connection>, ConnectionError> {
-        let row = store::by_slug(&self.db, project, provider, integration, slug).await?;
-        Ok(row.or_else(|| Connection::implicit_named(project, &*self.catalog.integration(project, provider, integration).ok()?, slug)))
+        let key = (project, format!("{provider}/{integration}/{slug}"));
+        let row = self.0.called.or_find(key, || store::by_slug(&self.0.db, project, provider, integration, slug)).await?;
+        Ok(row.or_else(|| Connection::implicit_named(project, &*self.0.catalog.integration(project, provider, integration).ok()?, slug)))
     }
 
     /// Active connections, newest first.
@@ -52,12 +53,12 @@ impl Connections {
         provider: Option<&str>,
         integration: Option<&str>,
     ) -> Result<Vec<Connection>, ConnectionError> {
-        Ok(store::query(&self.db, project, provider, integration).await?)
+        Ok(store::query(&self.0.db, project, provider, integration).await?)
     }
 
     /// Makes a connection fresh. Tokens that can be renewed are; else a person is asked, and what works goes on working until the new grant
     /// is proven. `force` asks a person in any case.
-    pub async fn refresh(&self, scope: Scope, id: ConnectionId, force: bool) -> Result<Refreshed, ConnectionError> {
+    pub async fn refresh(&self, scope: Scope, id: ConnectionId, force: bool) -> Result<ConnectResult, ConnectionError> {
         let connection = self.get(scope.project, id).await?;
         if connection.is_no_auth() {
             let this = self.clone();
@@ -79,23 +80,23 @@ impl Connections {
         {
             return Ok(refreshed);
         }
-        let target = Target { project: scope.project, id };
+        let target = ConnectionKey { project: scope.project, id };
         let started = match &**scheme {
             AuthScheme::OAuth2(oauth) => {
                 let app = match self.app_used(scope.project, connection.app).await? {
                     Some(app) => Some(app),
                     None => self.app_for(scope.project, &integration, !oauth.trusts_the_connection()).await?,
                 };
-                let app = app.ok_or_else(|| self.no_app(&integration, oauth))?;
+                let app = app.ok_or_else(|| self.no_app(connection.project, &integration, oauth))?;
                 let fields = check_fields(scheme, connection.asked.clone())?;
                 self.start_oauth(target, oauth, &app, &fields, connection.scopes.as_deref())?
             }
             other => self.start_form(target, other),
         };
-        if !store::set_attempt(&self.db, scope.project, id, &started.stored).await? {
+        if !store::set_attempt(&self.0.db, scope.project, id, &started.stored).await? {
             return Err(ConnectionError::NotFound);
         }
-        Ok(Refreshed { connection: self.get(scope.project, id).await?, redirect_url: Some(started.redirect_url), note: None })
+        Ok(ConnectResult { connection: self.get(scope.project, id).await?, redirect_url: Some(started.redirect_url), note: None })
     }
 
     /// Renews or proves what there is; nothing when a person is needed.
@@ -104,8 +105,8 @@ impl Connections {
         connection: &Connection,
         integration: &Integration,
         scheme: &AuthScheme,
-    ) -> Result<Option<Refreshed>, ConnectionError> {
-        let fresh = |connection, note| Refreshed { connection, redirect_url: None, note };
+    ) -> Result<Option<ConnectResult>, ConnectionError> {
+        let fresh = |connection, note| ConnectResult { connection, redirect_url: None, note };
         // The service refuses what these brought, and would refuse what they bring next.
         if connection.is_failing() && matches!(scheme, AuthScheme::OAuth2(_)) {
             return Ok(None);
@@ -134,13 +135,13 @@ impl Connections {
     }
 
     /// Makes a connection that needs no credential usable again.
-    async fn revalidate(&self, former: &Connection) -> Result<Refreshed, ConnectionError> {
-        store::revalidate(&self.db, former.project, former.id, self.clock.now()).await?;
+    async fn revalidate(&self, former: &Connection) -> Result<ConnectResult, ConnectionError> {
+        store::revalidate(&self.0.db, former.project, former.id, self.0.clock.now()).await?;
         let connection = self.get(former.project, former.id).await?;
         if !former.is_valid && connection.is_usable() {
             self.tell_connected(connection.clone(), None);
         }
-        Ok(Refreshed { connection, redirect_url: None, note: None })
+        Ok(ConnectResult { connection, redirect_url: None, note: None })
     }
 
     /// Makes a connection unusable, forgets its credential, and tells who used it; `why` is for people. Local and repeatable.
@@ -155,8 +156,8 @@ impl Connections {
     }
 
     async fn revoke_now(&self, scope: Scope, id: ConnectionId) -> Result<Connection, ConnectionError> {
-        let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
-        let revoked = store::revoke(&self.db, scope.project, id, scope.author(), self.clock.now()).await?;
+        let given_up = store::attempt_remote(&self.0.db, scope.project, id).await?;
+        let revoked = store::revoke(&self.0.db, scope.project, id, scope.author(), self.0.clock.now()).await?;
         let revoked = revoked.ok_or(ConnectionError::NotFound)?;
         self.forget_later(&revoked.provider, given_up.filter(|account| revoked.remote.as_ref() != Some(account)));
         Ok(revoked)
@@ -173,8 +174,8 @@ impl Connections {
     }
 
     async fn delete_now(&self, scope: Scope, id: ConnectionId) -> Result<(), ConnectionError> {
-        let given_up = store::attempt_remote(&self.db, scope.project, id).await?;
-        let connection = store::delete(&self.db, scope.project, id).await?.ok_or(ConnectionError::NotFound)?;
+        let given_up = store::attempt_remote(&self.0.db, scope.project, id).await?;
+        let connection = store::delete(&self.0.db, scope.project, id).await?.ok_or(ConnectionError::NotFound)?;
         self.forget_later(&connection.provider, given_up.into_iter().chain(connection.remote.clone()));
         let this = self.clone();
         self.0.tasks.spawn(async move { this.tell_provider(&connection).await });
@@ -187,13 +188,13 @@ impl Connections {
             return None;
         };
         let revoke_url = oauth.revoke_url.as_deref()?;
-        let fields = store::open_fields(&self.sealer, connection.id, connection.credentials.as_deref()?).ok()?;
+        let fields = store::open_fields(&self.0.sealer, connection.id, connection.credentials.as_deref()?).ok()?;
         let app = self.app_used(connection.project, connection.app).await.ok()??;
         let client = self.client(&app, oauth).ok()?;
         let token = fields.get("refresh_token").or_else(|| fields.get("access_token"))?;
         let url = fill_address(revoke_url, &fields).ok()?.parse().ok()?;
         let request = post(url, &client, vec![("token", token)]).timeout(REVOKE_TIMEOUT);
-        if let Err(error) = self.egress.send(request).await {
+        if let Err(error) = self.0.egress.send(request).await {
             tracing::info!(connection = %connection.id, %error, "deleted, but the provider could not be told");
         }
         Some(())

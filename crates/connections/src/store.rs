@@ -1,10 +1,10 @@
-//! The queries over connections. Every one names the project.
+//! The queries over connections. Every one names the project, but for what a provider says of an account of its own (`lose`).
 
 use catalog::auth::Fields;
-use kernel::seal::{Place, SealError, Sealer};
+use kernel::seal::{SealError, SealedColumn, Sealer};
 use kernel::{AppId, ConnectionId, ProjectId, Timestamp};
 use serde_json::{Map, Value, json};
-use store::{Db, Row, StoreError, args};
+use store::{Db, Row, StoreError, Usage, args, row};
 use uuid::Uuid;
 
 use crate::{Broken, Connection};
@@ -87,45 +87,45 @@ pub(crate) async fn query(
     db.all(sql, args![project, provider, integration]).await?.iter().map(read).collect()
 }
 
+/// How much a project keeps of connections.
+pub(crate) async fn usage(db: &Db, project: ProjectId) -> Result<Usage, StoreError> {
+    let sql = "select count(*) as many, cast(coalesce(sum(length(coalesce(name, '')) + length(coalesce(description, '')) \
+               + length(coalesce(tags, '')) + length(coalesce(meta, '')) + length(coalesce(scopes, '')) \
+               + coalesce(length(credentials), 0)), 0) as bigint) as long from gateway_connections where project_id = $1";
+    db.measure(sql, args![project]).await
+}
+
 pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&StoredAttempt>) -> Result<(), StoreError> {
-    let sql = "insert into gateway_connections (project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, \
-               is_valid, auth_scheme, account, app_id, credentials, refresh_at, expires_at, generation, attempt, attempt_until, attempt_data, \
-               created_at, updated_at, created_by_id, scopes, asked, attempt_remote_id) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)";
-    db.execute(
-        sql,
-        args![
-            connection.project,
-            connection.id,
-            connection.slug.as_str(),
-            connection.name.as_deref(),
-            connection.description.as_deref(),
-            connection.provider.as_str(),
-            connection.integration.as_str(),
-            connection.tags.as_ref(),
-            connection.meta.as_ref(),
-            connection.is_active,
-            connection.is_valid,
-            connection.auth_scheme.as_deref(),
-            connection.account.as_ref(),
-            connection.app,
-            connection.credentials.clone(),
-            connection.refresh_at,
-            connection.expires_at,
-            connection.generation,
-            attempt.map(|attempt| attempt.nonce.as_str()),
-            attempt.map(|attempt| attempt.until),
-            attempt.map(|attempt| attempt.sealed.clone()),
-            connection.created_at,
-            connection.updated_at,
-            connection.created_by,
-            connection.scopes.as_ref().map(|scopes| Value::from(scopes.clone())).as_ref(),
-            &json!(connection.asked),
-            attempt.and_then(|attempt| attempt.account.as_deref())
-        ],
-    )
-    .await?;
-    Ok(())
+    let row = row! {
+        project_id: connection.project,
+        id: connection.id,
+        slug: connection.slug.as_str(),
+        name: connection.name.as_deref(),
+        description: connection.description.as_deref(),
+        provider_key: connection.provider.as_str(),
+        integration_key: connection.integration.as_str(),
+        tags: connection.tags.as_ref(),
+        meta: connection.meta.as_ref(),
+        is_active: connection.is_active,
+        is_valid: connection.is_valid,
+        auth_scheme: connection.auth_scheme.as_deref(),
+        account: connection.account.as_ref(),
+        app_id: connection.app,
+        credentials: connection.credentials.clone(),
+        refresh_at: connection.refresh_at,
+        expires_at: connection.expires_at,
+        generation: connection.generation,
+        attempt: attempt.map(|attempt| attempt.nonce.as_str()),
+        attempt_until: attempt.map(|attempt| attempt.until),
+        attempt_data: attempt.map(|attempt| attempt.sealed.clone()),
+        created_at: connection.created_at,
+        updated_at: connection.updated_at,
+        created_by_id: connection.created_by,
+        scopes: connection.scopes.as_ref().map(|scopes| Value::from(scopes.clone())).as_ref(),
+        asked: &json!(connection.asked),
+        attempt_remote_id: attempt.and_then(|attempt| attempt.account.as_deref()),
+    };
+    db.insert("gateway_connections", row).await
 }
 
 /// An attempt to connect, as it is stored: its secrets sealed.
@@ -235,6 +235,18 @@ pub(crate) async fn take_lease(
     let sql = "update gateway_connections set lease = $4, lease_until = $5 where project_id = $1 and id = $2 and generation = $3 \
                and (lease_until is null or lease_until < $6)";
     Ok(db.execute(sql, args![connection.project, connection.id, connection.generation, lease, until, now]).await? == 1)
+}
+
+/// Says that a refresh goes on.
+pub(crate) async fn extend_lease(db: &Db, connection: &Connection, lease: Uuid, until: Timestamp) -> Result<(), StoreError> {
+    let sql = "update gateway_connections set lease_until = $4 where project_id = $1 and id = $2 and lease = $3";
+    db.execute(sql, args![connection.project, connection.id, lease, until]).await?;
+    Ok(())
+}
+
+/// Drops every lease; for a process that is the only one on its database.
+pub(crate) async fn drop_all_leases(db: &Db) -> Result<u64, StoreError> {
+    db.execute("update gateway_connections set lease = null, lease_until = null where lease is not null", args![]).await
 }
 
 /// Keeps the tokens of a refresh, unless the connection changed meanwhile.
@@ -356,6 +368,6 @@ pub(crate) fn open_fields(sealer: &Sealer, id: ConnectionId, sealed: &[u8]) -> R
     Ok(map.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect())
 }
 
-pub(crate) fn place(id: ConnectionId, column: &'static str) -> Place<'static> {
-    Place { table: TABLE, column, row: id.uuid() }
+pub(crate) fn place(id: ConnectionId, column: &'static str) -> SealedColumn<'static> {
+    SealedColumn { table: TABLE, column, row: id.uuid() }
 }

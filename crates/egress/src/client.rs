@@ -205,11 +205,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_name_that_only_the_resolver_refuses_is_blocked() {
+    async fn a_name_that_leads_inside_is_told_like_one_that_does_not_exist() {
         let egress = Egress::new(Config::default()).unwrap();
-        // `exchange` skips the check of the URL, as a public name with a private address would pass it.
-        let request = Request::new(Method::GET, "https://localhost/secret".parse().unwrap());
-        let blocked = EgressError::Blocked { host: "localhost".to_owned(), reason: "loopback address" };
-        assert_eq!(egress.exchange(&request).await.unwrap_err(), blocked);
+        let mut told = Vec::new();
+        for host in ["localhost", "no-such-name.invalid"] {
+            // `exchange` skips the check of the URL, as a public name with a private address would pass it.
+            let request = Request::new(Method::GET, format!("https://{host}/secret").parse().unwrap());
+            let asked = Instant::now();
+            let error = egress.exchange(&request).await.unwrap_err();
+            assert_eq!(error, EgressError::Dns { host: host.to_owned() });
+            assert!(asked.elapsed() >= Duration::from_millis(500), "{host}: at the beat, not before");
+            told.push(error.to_string().replace(host, "HOST"));
+        }
+        assert_eq!(told[0], told[1]);
     }
 }

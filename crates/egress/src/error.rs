@@ -21,7 +21,10 @@ pub enum EgressError {
     BadUrl { reason: &'static str },
     #[error("`{entry}` is not an allow-list entry; write a host, `host:port`, `*.suffix`, an address or a CIDR range")]
     BadAllow { entry: String },
-    #[error("`{host}` was not found; check the name, then the DNS of this server")]
+    /// One text for a name that does not exist and one that leads to a private address, so that nobody learns which names there are inside.
+    #[error(
+        "`{host}` was not found, or has no public address; check the name, or ask the operator to add a private host to the setting `egress_allow`"
+    )]
     Dns { host: String },
     #[error("`{host}` could not be reached ({kind}); nothing was sent, so try again later")]
     Connect { host: String, kind: io::ErrorKind },
@@ -71,7 +74,8 @@ impl EgressError {
             return Self::Io { host };
         }
         if let Some(Refused(reason)) = cause(error) {
-            return Self::Blocked { host, reason };
+            tracing::debug!(host, reason, "a name leads to an address that may not be reached");
+            return Self::Dns { host };
         }
         if error.is_dns() {
             return Self::Dns { host };

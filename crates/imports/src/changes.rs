@@ -10,7 +10,7 @@ use kernel::{ImportId, PermissionSet, ProjectId, Scope, UserId};
 use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
-use crate::{ImportError, Imports, Mode};
+use crate::{ImportError, ImportMode, Imports};
 
 /// A change seldom comes alone.
 const GATHER: Duration = Duration::from_millis(200);
@@ -35,13 +35,13 @@ fn lock(busy: &Busy) -> MutexGuard<'_, HashMap<ImportId, Option<Changed>>> {
 }
 
 /// A source that is being read; however that ends, it can be read again afterwards.
-struct Reading {
+struct ReadInProgress {
     import: ImportId,
     busy: Busy,
     is_over: bool,
 }
 
-impl Reading {
+impl ReadInProgress {
     fn new(import: ImportId, busy: Busy) -> Self {
         Self { import, busy, is_over: false }
     }
@@ -58,7 +58,7 @@ impl Reading {
     }
 }
 
-impl Drop for Reading {
+impl Drop for ReadInProgress {
     fn drop(&mut self) {
         if !self.is_over {
             lock(&self.busy).remove(&self.import);
@@ -92,7 +92,7 @@ impl Imports {
             Entry::Vacant(free) => free.insert(None),
         };
         let (this, stop) = (self.clone(), self.0.stop.clone());
-        let reading = Reading::new(change.import, busy.clone());
+        let reading = ReadInProgress::new(change.import, busy.clone());
         self.0.tasks.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -102,7 +102,7 @@ impl Imports {
     }
 
     /// Reads until there was no change since the last reading.
-    async fn keep_reading(&self, mut change: Changed, mut reading: Reading) {
+    async fn keep_reading(&self, mut change: Changed, mut reading: ReadInProgress) {
         let mut failures = 0;
         loop {
             tokio::time::sleep(GATHER).await;
@@ -130,7 +130,7 @@ impl Imports {
             permissions: PermissionSet::default(),
             is_for_agents: false,
         };
-        let mode = Mode { unasked: true, ..Mode::default() };
+        let mode = ImportMode { unasked: true, ..ImportMode::default() };
         let made = match change.account {
             Some(account) => self.refresh_as(scope, change.import, mode, Some(account)).await,
             None => self.refresh(scope, change.import, mode).await,
@@ -159,7 +159,7 @@ mod tests {
         let change = || Changed { project: ProjectId::new(), import, account: None };
         let begin = |waiting| {
             lock(&busy).insert(import, waiting);
-            Reading::new(import, busy.clone())
+            ReadInProgress::new(import, busy.clone())
         };
         let mut reading = begin(Some(change()));
         assert!(reading.next().is_some());

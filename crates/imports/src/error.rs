@@ -22,8 +22,8 @@ pub enum ImportError {
     InUse { why: &'static str, names: Vec<String> },
     #[error("it was imported from a document, which cannot be fetched again; import the new one with the same `key`")]
     NothingToFetch,
-    #[error("a project can have {0}; delete some imports first")]
-    TooMany(String),
+    #[error(transparent)]
+    Full(#[from] store::Full),
     #[error("the source could not be read: {0}")]
     Upstream(String),
     #[error("the source could not be read: it failed with status {0}")]
@@ -34,6 +34,8 @@ pub enum ImportError {
     Interrupted(String),
     #[error(transparent)]
     Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Work(#[from] work::WorkError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -2,34 +2,35 @@
 //! know what a source looks like or how its actions are run; that is the provider's business.
 
 mod changes;
+mod convert;
 mod difference;
 mod error;
 mod make;
 mod mirror;
 mod model;
 mod port;
-mod room;
 mod store;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::store::Db;
+use ::store::{Db, Quota};
+use catalog::Catalog;
 use connections::Connections;
 use kernel::seal::Sealer;
-use kernel::{Clock, ImportId, ProjectId};
+use kernel::{Clock, ImportId, KeyedLock, ProjectId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use work::Workers;
 
-use self::room::Turns;
 pub use changes::Changed;
+pub use convert::convert;
 pub use difference::Difference;
 pub use error::ImportError;
-pub use make::{Made, Mode};
+pub use make::{ImportMode, Made};
 pub use mirror::Mirror;
 pub use model::{Import, Source, Stored};
 pub use port::{Importer, Order, Origin, Plan, Registered, Skipped};
-pub use room::Workbench;
 pub use store::reseal;
 
 /// How often other nodes' changes are looked for.
@@ -45,23 +46,57 @@ pub struct Parts {
     pub db: Db,
     pub clock: Clock,
     pub sealer: Sealer,
+    pub catalog: Catalog,
     pub mirror: Mirror,
     pub connections: Connections,
+    /// How many imports a project may have.
+    pub quota: Quota,
+    /// Where what was read becomes actions.
+    pub workers: Workers,
 }
+
+/// How many imports a project may have where nothing else is said.
+pub const QUOTA: Quota = Quota {
+    what: "imports",
+    rows: 100,
+    bytes: 96 << 20,
+    rows_setting: "imports_per_project",
+    bytes_setting: "import_bytes_per_project",
+    remedy: "Delete some that you do not need",
+};
 
 #[derive(Debug)]
 struct Inner {
-    parts: Parts,
-    turns: Turns,
-    bench: Workbench,
+    db: Db,
+    clock: Clock,
+    sealer: Sealer,
+    catalog: Catalog,
+    mirror: Mirror,
+    connections: Connections,
+    quota: Quota,
+    workers: Workers,
+    /// One source of a project is read at a time.
+    reads: KeyedLock<ProjectId>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Imports {
     pub fn new(parts: Parts) -> Self {
-        let (turns, bench) = (Turns::default(), Workbench::default());
-        Self(Arc::new(Inner { parts, turns, bench, tasks: TaskTracker::new(), stop: CancellationToken::new() }))
+        let Parts { db, clock, sealer, catalog, mirror, connections, quota, workers } = parts;
+        Self(Arc::new(Inner {
+            db,
+            clock,
+            sealer,
+            catalog,
+            mirror,
+            connections,
+            quota,
+            workers,
+            reads: KeyedLock::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }))
     }
 
     /// Starts to look for changes of other nodes.
@@ -77,7 +112,7 @@ impl Imports {
 
     async fn follow(self, stop: CancellationToken) {
         loop {
-            if let Err(error) = self.mirror.catch_up().await {
+            if let Err(error) = self.0.mirror.catch_up().await {
                 tracing::warn!(%error, "changes of imports could not be read; trying again");
             }
             tokio::select! {
@@ -87,20 +122,17 @@ impl Imports {
         }
     }
 
+    /// Takes over what other nodes changed.
+    pub async fn catch_up(&self) -> Result<(), ImportError> {
+        self.0.mirror.catch_up().await
+    }
+
     /// A project's imports, the oldest first.
     pub async fn list(&self, project: ProjectId) -> Result<Vec<Import>, ImportError> {
-        Ok(store::list(&self.db, project).await?)
+        Ok(store::list(&self.0.db, project).await?)
     }
 
     pub async fn get(&self, project: ProjectId, id: ImportId) -> Result<Import, ImportError> {
-        store::by_id(&self.db, project, id).await?.ok_or(ImportError::NotFound)
-    }
-}
-
-impl std::ops::Deref for Imports {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0.parts
+        store::by_id(&self.0.db, project, id).await?.ok_or(ImportError::NotFound)
     }
 }

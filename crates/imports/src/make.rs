@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use connections::{App, Connection, NewApp, Owner, Usable};
+use ::store::Usage;
+use connections::{Connection, NewOAuthApp, OAuthApp, Owner, Usable};
 use kernel::{ConnectionId, ImportId, ProjectId, Scope};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
@@ -15,17 +16,15 @@ use crate::{Import, ImportError, Imports, Order, Origin, Plan, Skipped, Source, 
 
 /// How long the source may take to be read; less than a request has.
 const READING: Duration = Duration::from_secs(45);
-const MAX_IMPORTS: i64 = 100;
-/// The longest definition, and all of a project's together.
+/// The longest definition.
 const MAX_DEFINITION: usize = 24 << 20;
-const MAX_DEFINITIONS: usize = 96 << 20;
 const MAX_SKIPPED: usize = 2000;
 /// What those who used a connection hear that lost its credential.
 const MOVED_HOSTS: &str = "Its integration was imported anew and sends credentials to other hosts.";
 
 /// How far an import shall go.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Mode {
+pub struct ImportMode {
     /// Say what would happen, and write nothing.
     pub dry_run: bool,
     /// Take credentials away where the import needs it.
@@ -49,12 +48,12 @@ pub struct Made {
 
 /// What was connected for an integration.
 #[derive(Debug)]
-struct Held {
+struct Connected {
     connections: Vec<Connection>,
-    apps: Vec<App>,
+    apps: Vec<OAuthApp>,
 }
 
-impl Held {
+impl Connected {
     fn names(&self, wanted: impl Fn(&Connection) -> bool) -> Vec<String> {
         let connections = self.connections.iter().filter(|connection| wanted(connection));
         let connections = connections.map(|connection| format!("connection `{}`", connection.slug));
@@ -64,14 +63,14 @@ impl Held {
 
 impl Imports {
     /// Imports something; what was imported under the same key is replaced.
-    pub async fn make(&self, scope: Scope, provider: &str, order: Order, mode: Mode) -> Result<Made, ImportError> {
+    pub async fn make(&self, scope: Scope, provider: &str, order: Order, mode: ImportMode) -> Result<Made, ImportError> {
         if let Some(key) = &order.key {
             check_key(key)?;
         }
         let plan = self.plan(provider, &order).await?;
         let name = name_of(order.name.as_deref().unwrap_or(&plan.name));
         let key = order.key.clone().unwrap_or_else(|| key_of(&name));
-        let known = rows::stored_by_key(&self.db, &self.sealer, scope.project, provider, &key).await?;
+        let known = rows::stored_by_key(&self.0.db, &self.0.sealer, scope.project, provider, &key).await?;
         if let Some(known) = &known {
             let same = match &order.from {
                 _ if order.key.is_some() => true,
@@ -87,16 +86,22 @@ impl Imports {
     }
 
     /// Reads the source of an import again.
-    pub async fn refresh(&self, scope: Scope, id: ImportId, mode: Mode) -> Result<Made, ImportError> {
+    pub async fn refresh(&self, scope: Scope, id: ImportId, mode: ImportMode) -> Result<Made, ImportError> {
         let account = self.account(scope.project, id).await?;
         self.refresh_as(scope, id, mode, account).await
     }
 
     /// The same, with the credential of an account.
-    pub(crate) async fn refresh_as(&self, scope: Scope, id: ImportId, mode: Mode, account: Option<Usable>) -> Result<Made, ImportError> {
-        let known = rows::stored(&self.db, &self.sealer, scope.project, id).await?.ok_or(ImportError::NotFound)?;
+    pub(crate) async fn refresh_as(
+        &self,
+        scope: Scope,
+        id: ImportId,
+        mode: ImportMode,
+        account: Option<Usable>,
+    ) -> Result<Made, ImportError> {
+        let known = rows::stored(&self.0.db, &self.0.sealer, scope.project, id).await?.ok_or(ImportError::NotFound)?;
         let Import { provider, key, name, source, .. } = known.import.clone();
-        let from = self.mirror.importer(&provider)?.again(&source).ok_or(ImportError::NothingToFetch)?;
+        let from = self.0.mirror.importer(&provider)?.again(&source).ok_or(ImportError::NothingToFetch)?;
         let order = Order {
             project: scope.project,
             key: Some(key.clone()),
@@ -111,7 +116,7 @@ impl Imports {
         if mode.unasked
             && let Ok(before) = serde_json::from_str(&known.definition)
         {
-            self.mirror.importer(&provider)?.hold_back(&before, &mut plan)?;
+            self.0.mirror.importer(&provider)?.hold_back(&before, &mut plan)?;
         }
         self.settle(scope, &provider, &key, name, order, plan, Some(known), mode).await
     }
@@ -119,15 +124,15 @@ impl Imports {
     /// The credential of an account that is connected to the integration.
     async fn account(&self, project: ProjectId, id: ImportId) -> Result<Option<Usable>, ImportError> {
         let import = self.get(project, id).await?;
-        if !self.mirror.importer(&import.provider)?.reads_as_account() {
+        if !self.0.mirror.importer(&import.provider)?.reads_as_account() {
             return Ok(None);
         }
-        self.connections.catalog.ready(project).await.map_err(connections::ConnectionError::from)?;
-        let Ok(integration) = self.connections.catalog.integration(project, &import.provider, &import.key) else { return Ok(None) };
-        for connection in self.connections.choices(project, Some(&import.provider), Some(&import.key)).await? {
+        self.0.catalog.ready(project).await.map_err(connections::ConnectionError::from)?;
+        let Ok(integration) = self.0.catalog.integration(project, &import.provider, &import.key) else { return Ok(None) };
+        for connection in self.0.connections.choices(project, Some(&import.provider), Some(&import.key)).await? {
             if connection.is_usable()
                 && !connection.is_no_auth()
-                && let Ok(usable) = self.connections.usable(&connection, &integration).await
+                && let Ok(usable) = self.0.connections.usable(&connection, &integration).await
             {
                 return Ok(Some(usable));
             }
@@ -136,10 +141,10 @@ impl Imports {
     }
 
     async fn plan(&self, provider: &str, order: &Order) -> Result<Plan, ImportError> {
-        let importer = self.mirror.importer(provider)?.clone();
+        let importer = self.0.mirror.importer(provider)?.clone();
         let reading = async {
-            let _turn = self.0.turns.take(order.project).await;
-            importer.plan(order, &self.0.bench).await
+            let _turn = self.0.reads.lock(&order.project).await;
+            importer.plan(order, &self.0.workers).await
         };
         let late = || ImportError::Upstream(format!("it took longer than {} seconds", READING.as_secs()));
         let mut plan = tokio::time::timeout(READING, reading).await.map_err(|_| late())??;
@@ -160,9 +165,9 @@ impl Imports {
         order: Order,
         plan: Plan,
         known: Option<Stored>,
-        mode: Mode,
+        mode: ImportMode,
     ) -> Result<Made, ImportError> {
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let count = difference::count(&plan.definition);
         let old = known.as_ref().map(|known| &known.import);
         let import = Import {
@@ -195,7 +200,7 @@ impl Imports {
         }
         let write = Write { import: &made.import, definition: &definition, secret: order.secret.as_ref() };
         match known {
-            None => rows::insert(&self.db, &self.sealer, &write).await.map_err(|error| match error {
+            None => rows::insert(&self.0.db, &self.0.sealer, &write).await.map_err(|error| match error {
                 ::store::StoreError::Conflict => ImportError::Moved,
                 other => other.into(),
             })?,
@@ -205,12 +210,12 @@ impl Imports {
                 return Ok(made);
             }
             Some(known) => {
-                if !rows::replace(&self.db, &self.sealer, &write, known.import.version).await? {
+                if !rows::replace(&self.0.db, &self.0.sealer, &write, known.import.version).await? {
                     return Err(ImportError::Moved);
                 }
             }
         }
-        self.mirror.reload(scope.project).await?;
+        self.0.mirror.reload(scope.project).await?;
         self.register(&definition, &mut made).await?;
         Ok(made)
     }
@@ -218,22 +223,22 @@ impl Imports {
     /// Sees to it that accounts can be connected, where that takes an OAuth app which the source's own server hands out.
     async fn register(&self, definition: &str, made: &mut Made) -> Result<(), ImportError> {
         let Import { project, provider, key, .. } = &made.import;
-        let apps = self.connections.list_apps(Owner::Project(*project)).await?;
+        let apps = self.0.connections.list_apps(Owner::Project(*project)).await?;
         if apps.iter().any(|app| app.provider == *provider && app.integration == *key) {
             return Ok(());
         }
-        let callback = self.connections.callback_url();
-        match self.mirror.importer(provider)?.register(definition, &callback).await {
+        let callback = self.0.connections.redirect_url(Owner::Project(*project), provider, key);
+        match self.0.mirror.importer(provider)?.register(definition, &callback).await {
             Ok(None) => {}
             Ok(Some(registered)) => {
-                let app = NewApp {
+                let app = NewOAuthApp {
                     provider: provider.clone(),
                     integration: key.clone(),
                     client_id: registered.client_id,
                     client_secret: registered.client_secret.expose_secret().to_owned(),
                     scopes: None,
                 };
-                self.connections.set_app(Owner::Project(*project), app).await?;
+                self.0.connections.set_app(Owner::Project(*project), app).await?;
             }
             Err(why) => made.warnings.push(format!("no OAuth app was registered: {why}; save one of your own to connect accounts")),
         }
@@ -244,18 +249,12 @@ impl Imports {
         if length > MAX_DEFINITION {
             return Err(ImportError::Invalid(format!("what it makes is larger than {} MiB; import a part of it", MAX_DEFINITION >> 20)));
         }
-        let (many, long) = rows::weight(&self.db, import.project, Some(import.id)).await?;
-        if many >= MAX_IMPORTS {
-            return Err(ImportError::TooMany(format!("{MAX_IMPORTS} imports")));
-        }
-        if usize::try_from(long).unwrap_or(usize::MAX).saturating_add(length) > MAX_DEFINITIONS {
-            return Err(ImportError::TooMany(format!("imports of {} MiB in all", MAX_DEFINITIONS >> 20)));
-        }
-        Ok(())
+        let others = rows::weight(&self.0.db, import.project, Some(import.id)).await?;
+        Ok(self.0.quota.admit(others, Usage::row(length))?)
     }
 
     /// Sees to it that no credential goes to an origin that it was not given for.
-    async fn keep_credentials_home(&self, scope: Scope, old: &Import, mode: Mode, made: &mut Made) -> Result<(), ImportError> {
+    async fn keep_credentials_home(&self, scope: Scope, old: &Import, mode: ImportMode, made: &mut Made) -> Result<(), ImportError> {
         let elsewhere: Vec<&str> = made.import.origins.difference(&old.origins).map(String::as_str).collect();
         if elsewhere.is_empty() {
             return Ok(());
@@ -274,7 +273,7 @@ impl Imports {
         }
         // Those that only wait for a person are stopped too: what the person types was meant for the old hosts.
         for connection in held.connections {
-            self.connections.revoke(scope, connection.id, MOVED_HOSTS).await?;
+            self.0.connections.revoke(scope, connection.id, MOVED_HOSTS).await?;
             made.released.push(connection.id);
         }
         self.drop_apps(scope.project, &held.apps).await
@@ -289,27 +288,27 @@ impl Imports {
             return Err(ImportError::InUse { why: "it is connected", names });
         }
         for connection in held.connections {
-            match self.connections.delete(scope, connection.id).await {
+            match self.0.connections.delete(scope, connection.id).await {
                 Ok(()) | Err(connections::ConnectionError::NotFound) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         self.drop_apps(scope.project, &held.apps).await?;
-        let deleted = rows::delete(&self.db, scope.project, id).await?;
-        self.mirror.reload(scope.project).await?;
+        let deleted = rows::delete(&self.0.db, scope.project, id).await?;
+        self.0.mirror.reload(scope.project).await?;
         if deleted { Ok(()) } else { Err(ImportError::NotFound) }
     }
 
-    async fn held(&self, project: ProjectId, import: &Import) -> Result<Held, ImportError> {
-        let connections = self.connections.query(project, Some(&import.provider), Some(&import.key)).await?;
-        let mut apps = self.connections.list_apps(Owner::Project(project)).await?;
+    async fn held(&self, project: ProjectId, import: &Import) -> Result<Connected, ImportError> {
+        let connections = self.0.connections.query(project, Some(&import.provider), Some(&import.key)).await?;
+        let mut apps = self.0.connections.list_apps(Owner::Project(project)).await?;
         apps.retain(|app| app.provider == import.provider && app.integration == import.key);
-        Ok(Held { connections, apps })
+        Ok(Connected { connections, apps })
     }
 
-    async fn drop_apps(&self, project: ProjectId, apps: &[App]) -> Result<(), ImportError> {
+    async fn drop_apps(&self, project: ProjectId, apps: &[OAuthApp]) -> Result<(), ImportError> {
         for app in apps {
-            match self.connections.delete_app(Owner::Project(project), app.id).await {
+            match self.0.connections.delete_app(Owner::Project(project), app.id).await {
                 Ok(()) | Err(connections::ConnectionError::NotFound) => {}
                 Err(error) => return Err(error.into()),
             }

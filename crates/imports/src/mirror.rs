@@ -18,7 +18,7 @@ use crate::{ImportError, Importer, Stored, store as rows};
 /// How long a project that nobody uses stays in memory; much longer than any request takes.
 const IDLE: Duration = Duration::from_mins(30);
 /// How many projects are read at once.
-const LANES: usize = 8;
+const READ_LOCKS: usize = 8;
 /// How often a list that changes while it is read is read again.
 const TRIES: usize = 8;
 
@@ -31,9 +31,9 @@ struct Inner {
     db: Db,
     sealer: Sealer,
     importers: HashMap<&'static str, Arc<dyn Importer>>,
-    projects: RwLock<HashMap<ProjectId, Arc<Shelf>>>,
+    projects: RwLock<HashMap<ProjectId, Arc<ProjectImports>>>,
     /// One reading per project at a time.
-    lanes: [Mutex<()>; LANES],
+    read_locks: [Mutex<()>; READ_LOCKS],
     /// The last change of all that was looked at.
     seen: AtomicI64,
     started: Instant,
@@ -41,15 +41,15 @@ struct Inner {
 
 /// One project's imports.
 #[derive(Debug)]
-struct Shelf {
+struct ProjectImports {
     edition: i64,
-    items: Vec<Item>,
+    items: Vec<KeptImport>,
     /// When it was last asked for, in seconds since the start.
     used: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
-struct Item {
+struct KeptImport {
     id: ImportId,
     version: i64,
     /// Nothing when it could not be made; the log says why.
@@ -63,7 +63,7 @@ impl Mirror {
             sealer,
             importers: importers.into_iter().map(|importer| (importer.provider().key, importer)).collect(),
             projects: RwLock::default(),
-            lanes: Default::default(),
+            read_locks: Default::default(),
             seen: AtomicI64::new(0),
             started: Instant::now(),
         }))
@@ -78,7 +78,7 @@ impl Mirror {
         self.0.importers.get(provider).ok_or_else(|| ImportError::UnknownProvider(provider.chars().take(40).collect()))
     }
 
-    fn shelf(&self, project: ProjectId) -> Option<Arc<Shelf>> {
+    fn kept(&self, project: ProjectId) -> Option<Arc<ProjectImports>> {
         self.0.projects.read().unwrap_or_else(PoisonError::into_inner).get(&project).cloned()
     }
 
@@ -88,12 +88,12 @@ impl Mirror {
     }
 
     async fn ready(&self, project: ProjectId) -> Result<(), ImportError> {
-        if let Some(shelf) = self.shelf(project) {
-            shelf.used.store(self.now(), Ordering::Relaxed);
+        if let Some(kept) = self.kept(project) {
+            kept.used.store(self.now(), Ordering::Relaxed);
             return Ok(());
         }
-        let _turn = self.lane(project).lock().await;
-        if self.shelf(project).is_none() {
+        let _turn = self.read_lock(project).lock().await;
+        if self.kept(project).is_none() {
             self.read(project).await?;
         }
         Ok(())
@@ -101,16 +101,16 @@ impl Mirror {
 
     /// Reads a project again, after a change.
     pub(crate) async fn reload(&self, project: ProjectId) -> Result<(), ImportError> {
-        let _turn = self.lane(project).lock().await;
+        let _turn = self.read_lock(project).lock().await;
         self.read(project).await
     }
 
-    fn lane(&self, project: ProjectId) -> &Mutex<()> {
-        &self.0.lanes[usize::from(project.uuid().as_bytes()[15]) % LANES]
+    fn read_lock(&self, project: ProjectId) -> &Mutex<()> {
+        &self.0.read_locks[usize::from(project.uuid().as_bytes()[15]) % READ_LOCKS]
     }
 
     async fn read(&self, project: ProjectId) -> Result<(), ImportError> {
-        let known = self.shelf(project);
+        let known = self.kept(project);
         for _ in 0..TRIES {
             let (edition, parts) = rows::outline(&self.0.db, project).await?;
             if known.as_ref().is_some_and(|known| known.edition == edition) {
@@ -119,8 +119,8 @@ impl Mirror {
             if let Some(items) = self.items(project, known.as_deref(), &parts).await? {
                 let known = known.iter().flat_map(|known| &known.items).map(|item| item.id);
                 let gone: Vec<ImportId> = known.filter(|id| !items.iter().any(|item| item.id == *id)).collect();
-                let shelf = Shelf { edition, items, used: AtomicU64::new(self.now()) };
-                self.0.projects.write().unwrap_or_else(PoisonError::into_inner).insert(project, Arc::new(shelf));
+                let kept = ProjectImports { edition, items, used: AtomicU64::new(self.now()) };
+                self.0.projects.write().unwrap_or_else(PoisonError::into_inner).insert(project, Arc::new(kept));
                 for id in gone {
                     self.0.importers.values().for_each(|importer| importer.dropped(project, id));
                 }
@@ -131,7 +131,12 @@ impl Mirror {
     }
 
     /// The items of an outline, those that are known already as they are; nothing when one changed since.
-    async fn items(&self, project: ProjectId, known: Option<&Shelf>, parts: &[(ImportId, i64)]) -> Result<Option<Vec<Item>>, ImportError> {
+    async fn items(
+        &self,
+        project: ProjectId,
+        known: Option<&ProjectImports>,
+        parts: &[(ImportId, i64)],
+    ) -> Result<Option<Vec<KeptImport>>, ImportError> {
         let mut items = Vec::with_capacity(parts.len());
         for &(id, version) in parts {
             let same = known.and_then(|known| known.items.iter().find(|item| item.id == id && item.version == version));
@@ -149,7 +154,7 @@ impl Mirror {
             if let Err(error) = &integration {
                 tracing::error!(%project, import = %id, %error, "an import cannot be used");
             }
-            items.push(Item { id, version, integration: integration.ok().map(Arc::new) });
+            items.push(KeptImport { id, version, integration: integration.ok().map(Arc::new) });
         }
         Ok(Some(items))
     }
@@ -164,14 +169,14 @@ impl Mirror {
         let (changed, last) = rows::changed_since(&self.0.db, self.0.seen.load(Ordering::Relaxed)).await?;
         for (edition, project) in changed {
             let project = ProjectId::from(project);
-            if self.shelf(project).is_some_and(|shelf| shelf.edition < edition) {
+            if self.kept(project).is_some_and(|kept| kept.edition < edition) {
                 self.reload(project).await?;
             }
         }
         self.0.seen.store(last, Ordering::Relaxed);
         let oldest = self.now().saturating_sub(IDLE.as_secs());
         let mut projects = self.0.projects.write().unwrap_or_else(PoisonError::into_inner);
-        projects.retain(|_, shelf| shelf.used.load(Ordering::Relaxed) >= oldest);
+        projects.retain(|_, kept| kept.used.load(Ordering::Relaxed) >= oldest);
         Ok(())
     }
 }
@@ -189,19 +194,19 @@ impl Source for Imported {
     }
 
     fn integrations(&self, project: ProjectId) -> Vec<Arc<Integration>> {
-        let Some(shelf) = self.mirror.shelf(project) else { return Vec::new() };
-        let integrations = shelf.items.iter().filter_map(|item| item.integration.as_ref());
+        let Some(kept) = self.mirror.kept(project) else { return Vec::new() };
+        let integrations = kept.items.iter().filter_map(|item| item.integration.as_ref());
         integrations.filter(|integration| integration.provider == self.provider.key).cloned().collect()
     }
 
     fn integration(&self, project: ProjectId, key: &str) -> Option<Arc<Integration>> {
-        let shelf = self.mirror.shelf(project)?;
-        let mut integrations = shelf.items.iter().filter_map(|item| item.integration.as_ref());
+        let kept = self.mirror.kept(project)?;
+        let mut integrations = kept.items.iter().filter_map(|item| item.integration.as_ref());
         integrations.find(|integration| integration.provider == self.provider.key && integration.key == key).cloned()
     }
 
     fn edition(&self, project: ProjectId) -> u64 {
-        self.mirror.shelf(project).map_or(0, |shelf| shelf.edition.unsigned_abs())
+        self.mirror.kept(project).map_or(0, |kept| kept.edition.unsigned_abs())
     }
 
     fn ready(&self, project: ProjectId) -> BoxFuture<'_, Result<(), CatalogError>> {

@@ -10,8 +10,9 @@ use kernel::{ImportId, ProjectId};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use url::Url;
+use work::Workers;
 
-use crate::{ImportError, Source, Stored, Workbench};
+use crate::{ImportError, Source, Stored};
 
 /// What to import.
 #[derive(Clone, Debug)]
@@ -94,8 +95,8 @@ pub trait Importer: Send + Sync + fmt::Debug {
     fn provider(&self) -> Provider;
 
     /// Reads the source and says what it would make. Nothing is written, and nothing but the source is asked. What takes this machine's time
-    /// is done at the bench.
-    fn plan<'a>(&'a self, order: &'a Order, bench: &'a Workbench) -> BoxFuture<'a, Result<Plan, ImportError>>;
+    /// is done by `convert`.
+    fn plan<'a>(&'a self, order: &'a Order, workers: &'a Workers) -> BoxFuture<'a, Result<Plan, ImportError>>;
 
     /// Makes the integration of a stored import, with what runs it attached. The error is for the log.
     fn load(&self, stored: &Stored) -> Result<Integration, String>;

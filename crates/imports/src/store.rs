@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kernel::seal::{Place, Sealer};
+use kernel::seal::{SealedColumn, Sealer};
 use kernel::{ImportId, ProjectId};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
-use store::{Db, Row, StoreError, Tx, args};
+use store::{Db, Row, StoreError, Tx, Usage, args};
 
 use crate::{Import, ImportError, Source, Stored};
 
@@ -44,8 +44,8 @@ fn read_stored(row: &Row, sealer: &Sealer) -> Result<Stored, ImportError> {
     Ok(Stored { definition: row.get("definition")?, secret, import })
 }
 
-pub(crate) fn place(id: ImportId) -> Place<'static> {
-    Place { table: "imports", column: "secret", row: id.uuid() }
+pub(crate) fn place(id: ImportId) -> SealedColumn<'static> {
+    SealedColumn { table: "imports", column: "secret", row: id.uuid() }
 }
 
 /// Oldest first, so that a list keeps its order.
@@ -80,11 +80,10 @@ pub(crate) async fn stored_by_key(
 }
 
 /// How many imports a project has and how long their definitions are, one left out.
-pub(crate) async fn weight(db: &Db, project: ProjectId, without: Option<ImportId>) -> Result<(i64, i64), StoreError> {
+pub(crate) async fn weight(db: &Db, project: ProjectId, without: Option<ImportId>) -> Result<Usage, StoreError> {
     let sql = "select count(*) as many, cast(coalesce(sum(length(definition)), 0) as bigint) as long from imports \
                where project_id = $1 and ($2 is null or id <> $2)";
-    let row = db.optional(sql, args![project, without]).await?;
-    row.map_or(Ok((0, 0)), |row| Ok((row.get("many")?, row.get("long")?)))
+    db.measure(sql, args![project, without]).await
 }
 
 /// A row to be written.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{KeyId, ProjectId, UserId, suggest};
 
-/// One thing that a key may be allowed to do.
+/// One thing that a key or a person may be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
@@ -23,10 +23,15 @@ pub enum Permission {
     ViewAgents,
     RunAgents,
     EditAgents,
+    ViewSecrets,
+    EditSecrets,
+    ReadSecrets,
+    ViewMembers,
+    EditMembers,
 }
 
 impl Permission {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::ViewTools,
         Self::RunTools,
         Self::EditTools,
@@ -39,6 +44,11 @@ impl Permission {
         Self::ViewAgents,
         Self::RunAgents,
         Self::EditAgents,
+        Self::ViewSecrets,
+        Self::EditSecrets,
+        Self::ReadSecrets,
+        Self::ViewMembers,
+        Self::EditMembers,
     ];
 
     pub fn name(self) -> &'static str {
@@ -55,15 +65,23 @@ impl Permission {
             Self::ViewAgents => "view_agents",
             Self::RunAgents => "run_agents",
             Self::EditAgents => "edit_agents",
+            Self::ViewSecrets => "view_secrets",
+            Self::EditSecrets => "edit_secrets",
+            Self::ReadSecrets => "read_secrets",
+            Self::ViewMembers => "view_members",
+            Self::EditMembers => "edit_members",
         }
     }
 
-    /// The least role that has it.
-    pub fn least_role(self) -> Role {
-        match self.name().split('_').next() {
-            Some("view") => Role::Viewer,
-            Some("run") => Role::Annotator,
-            _ => Role::Editor,
+    /// The least role that has it. No role has what shows the values of secrets: a key has that only where it was named for the key.
+    pub fn least_role(self) -> Option<Role> {
+        match (self, self.name().split('_').next()) {
+            // Whoever decides who belongs to a project owns it.
+            (Self::EditMembers, _) => Some(Role::Owner),
+            (_, Some("view")) => Some(Role::Viewer),
+            (_, Some("run")) => Some(Role::Annotator),
+            (_, Some("edit")) => Some(Role::Editor),
+            _ => None,
         }
     }
 }
@@ -83,7 +101,7 @@ impl FromStr for Permission {
     }
 }
 
-/// What a key is, from least to most.
+/// What a key or a member is, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -106,7 +124,8 @@ impl Role {
     }
 
     pub fn permissions(self) -> PermissionSet {
-        Permission::ALL.into_iter().filter(|permission| permission.least_role() <= self).collect()
+        let has = |permission: &Permission| permission.least_role().is_some_and(|least| least <= self);
+        Permission::ALL.into_iter().filter(has).collect()
     }
 }
 
@@ -143,16 +162,29 @@ impl UnknownName {
 
 /// A set of permissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PermissionSet(u16);
+pub struct PermissionSet(u32);
 
 impl PermissionSet {
-    pub fn has(self, permission: Permission) -> bool {
-        self.0 & (1 << permission as u16) != 0
-    }
-
+    /// What both have.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
+    }
+
+    pub fn has(self, permission: Permission) -> bool {
+        self.0 & (1 << permission as u32) != 0
+    }
+
+    /// What a key of a role has whose permissions were named: those of the role, and those that no role has.
+    #[must_use]
+    pub fn named_for(self, role: Role) -> Self {
+        let role = role.permissions();
+        self.iter().filter(|permission| role.has(*permission) || permission.least_role().is_none()).collect()
+    }
+
+    /// Whether it has all that another has.
+    pub fn covers(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
     }
 
     pub fn iter(self) -> impl Iterator<Item = Permission> {
@@ -162,7 +194,7 @@ impl PermissionSet {
 
 impl FromIterator<Permission> for PermissionSet {
     fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
-        Self(permissions.into_iter().fold(0, |set, permission| set | 1 << permission as u16))
+        Self(permissions.into_iter().fold(0, |set, permission| set | 1 << permission as u32))
     }
 }
 
@@ -170,6 +202,7 @@ impl FromIterator<Permission> for PermissionSet {
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     pub project: ProjectId,
+    /// What it acts through: a key, or a person's membership, which is named like one. `nil` is the operator.
     pub key: KeyId,
     pub user: Option<UserId>,
     pub permissions: PermissionSet,
@@ -178,6 +211,11 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// The operator in a project: whoever can make an owner's key may as well act as one.
+    pub fn operator(project: ProjectId) -> Self {
+        Self { project, key: KeyId::nil(), user: None, permissions: Role::Owner.permissions(), is_for_agents: false }
+    }
+
     pub fn may(&self, permission: Permission) -> bool {
         self.permissions.has(permission)
     }
@@ -199,7 +237,15 @@ mod tests {
         assert_eq!(names(Role::Viewer), ["view_tools"]);
         assert_eq!(names(Role::Annotator), ["view_tools", "run_tools"]);
         assert_eq!(names(Role::Editor), ["view_tools", "run_tools", "edit_tools"]);
-        assert_eq!(Role::Owner.permissions().iter().count(), Permission::ALL.len());
+        let missing: Vec<_> = Permission::ALL.into_iter().filter(|permission| !Role::Owner.permissions().has(*permission)).collect();
+        assert_eq!(missing, [Permission::ReadSecrets]);
+    }
+
+    #[test]
+    fn what_no_role_has_is_named_for_a_key() {
+        let named: PermissionSet = [Permission::EditTools, Permission::ViewSecrets, Permission::ReadSecrets].into_iter().collect();
+        let viewer: Vec<_> = named.named_for(Role::Viewer).iter().collect();
+        assert_eq!(viewer, [Permission::ViewSecrets, Permission::ReadSecrets]);
     }
 
     #[test]
@@ -208,6 +254,6 @@ mod tests {
             assert_eq!(permission.name().parse(), Ok(permission));
         }
         let error = "edit_tool".parse::<Permission>().unwrap_err().to_string();
-        assert!(error.ends_with("edit_agents. Did you mean `edit_tools`?"), "{error}");
+        assert!(error.ends_with("edit_members. Did you mean `edit_tools`?"), "{error}");
     }
 }

@@ -6,6 +6,11 @@ use std::str::FromStr;
 /// The provider name that is reserved for our own operations. Existing runners and SDKs know it by this name.
 pub const RESERVED_PROVIDER: &str = "agenta";
 
+/// Finds actions of connected integrations, for runners that name them in arguments.
+pub const GATEWAY_SEARCH: &str = "gateway.search";
+/// Runs the action that its arguments name.
+pub const GATEWAY_RUN: &str = "gateway.run";
+
 /// No ref that means anything is longer.
 const MAX: usize = 1024;
 
@@ -44,6 +49,10 @@ impl FromStr for CallRef {
             return Err(CallRefError::Gateway(shown(name)));
         }
         let dotted = if name.contains('.') { name.to_owned() } else { name.replace("__", ".") };
+        // Runners know these two without a provider in front.
+        if dotted == GATEWAY_SEARCH || dotted == GATEWAY_RUN {
+            return Ok(Self::Reserved { op: dotted });
+        }
         let parts: Vec<&str> = dotted.split('.').collect();
         match parts[..] {
             ["workflow", ..] => workflow(&dotted, &parts),
@@ -96,6 +105,47 @@ impl fmt::Display for CallRef {
     }
 }
 
+/// The name that a caller gave to what it calls, with the ref that it is; what is none is kept too, for the record of the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallName {
+    text: String,
+    target: Result<CallRef, CallRefError>,
+}
+
+impl CallName {
+    /// The name as it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn target(&self) -> Result<&CallRef, &CallRefError> {
+        self.target.as_ref()
+    }
+
+    pub fn into_target(self) -> Result<CallRef, CallRefError> {
+        self.target
+    }
+}
+
+impl From<String> for CallName {
+    fn from(text: String) -> Self {
+        Self { target: text.parse(), text }
+    }
+}
+
+impl From<CallRef> for CallName {
+    fn from(target: CallRef) -> Self {
+        Self { text: target.to_string(), target: Ok(target) }
+    }
+}
+
+impl Default for CallName {
+    /// A name that calls nothing.
+    fn default() -> Self {
+        String::new().into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -124,6 +174,9 @@ mod tests {
             "tools.agenta",
             "tools.agenta.a..b",
             "other.native.github.X.main",
+            "gateway",
+            "gateway.other",
+            "gateway.run.more",
         ] {
             assert!(name.parse::<CallRef>().is_err(), "{name:?}");
         }
@@ -136,6 +189,8 @@ mod tests {
         let reserved: CallRef = "tools.agenta.a.b.c".parse().unwrap();
         assert_eq!(reserved, CallRef::Reserved { op: "a.b.c".to_owned() });
         assert!("x".repeat(2000).parse::<CallRef>().is_err());
+        let run = CallRef::Reserved { op: GATEWAY_RUN.to_owned() };
+        assert_eq!(("gateway.run".parse(), "gateway__run".parse()), (Ok(run.clone()), Ok(run)));
         let odd: CallRef = "tools.native.github.A__B.main".parse().unwrap();
         assert_eq!(odd.to_string(), "tools.native.github.A__B.main");
     }

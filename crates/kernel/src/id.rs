@@ -39,12 +39,23 @@ kinds! {
     Delivery => DeliveryId,
     Agent => AgentId,
     Import => ImportId,
+    Secret => SecretId,
+    SecretRead => SecretReadId,
+    Member => MemberId,
+    Invitation => InvitationId,
+    Session => SessionId,
+    Grant => GrantId,
 }
 
 impl<T> Id<T> {
     /// A new id; ids of one process sort by time of creation.
     pub fn new() -> Self {
         Self(Uuid::now_v7(), PhantomData)
+    }
+
+    /// The id that no row has.
+    pub const fn nil() -> Self {
+        Self(Uuid::nil(), PhantomData)
     }
 
     pub const fn uuid(self) -> Uuid {

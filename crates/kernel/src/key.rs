@@ -54,8 +54,18 @@ impl KeyHash {
         Self(Sha256::digest(key.as_bytes()).into())
     }
 
+    /// A hash that was kept; nothing if it is none.
+    pub fn stored(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// The hash as text.
+    pub fn hex(&self) -> String {
+        crate::hex::encode(&self.0)
     }
 
     /// Compares without telling how much was right.

@@ -1,14 +1,17 @@
-//! The words that every room shares: ids, slugs, call refs, scope and permissions, the clock, sealing, templates and schema checks.
-//! Pure values and functions; it must never know a database, a socket or a file.
+//! The words that every room shares: ids, slugs, call refs, scope and permissions, the clock, sealing, templates, schema checks and
+//! budgets of work. Pure values and functions; it must never know a database, a socket or a file.
 
 pub mod access;
+pub mod budget;
 pub mod call_ref;
 pub mod hex;
 pub mod id;
 pub mod json;
 pub mod key;
+mod keyed_lock;
 mod origin;
 pub mod schema;
+pub mod scrub;
 pub mod seal;
 pub mod signed;
 pub mod slug;
@@ -17,11 +20,14 @@ pub mod template;
 pub mod time;
 
 pub use access::{Permission, PermissionSet, Role, Scope};
-pub use call_ref::CallRef;
+pub use budget::{Budget, Exceeded, Limits};
+pub use call_ref::{CallName, CallRef};
 pub use id::{
-    AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, Id, ImportId, KeyId, ProjectId, RevisionId, RunId,
-    ScheduleId, SubscriptionId, UseCaseId, UserId, VariantId,
+    AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, GrantId, Id, ImportId, InvitationId, KeyId,
+    MemberId, ProjectId, RevisionId, RunId, ScheduleId, SecretId, SecretReadId, SessionId, SubscriptionId, UseCaseId, UserId, VariantId,
 };
+pub use keyed_lock::{Keyed, KeyedLock};
 pub use origin::Origin;
+pub use scrub::Scrubber;
 pub use slug::Slug;
 pub use time::{Clock, Timestamp};

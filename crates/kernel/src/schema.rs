@@ -9,6 +9,8 @@ use std::fmt;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
+use crate::json::size;
+
 /// How many violations are reported at once.
 const MAX_VIOLATIONS: usize = 8;
 /// How large one regular expression may become, how far it may be tried at one text, and how many different ones a schema may hold.
@@ -17,6 +19,9 @@ const MAX_TRIES: usize = 10_000;
 const MAX_PATTERNS: usize = 100;
 /// Patterns that look around or back take up to the square of a text's length: how much of that one check may be.
 const MAX_LOOKING: usize = 4_000_000;
+/// As much work as reading this many bytes: applying one schema once, and making a regular expression.
+const APPLICATION: usize = 16;
+const PATTERN: usize = 16 << 10;
 
 /// A compiled JSON Schema.
 pub struct Schema {
@@ -94,9 +99,20 @@ impl Schema {
         Ok(Self { validator, cost, looking: patterns.len() })
     }
 
+    /// About how much work a check is, in bytes to look at; what is more than `most` is not counted to its end.
+    pub fn weigh(&self, value: &Value, most: usize) -> usize {
+        let size = size(value, most);
+        if size >= most {
+            return size;
+        }
+        let applications = self.cost.as_ref().map_or(0, |cost| cost.of_check(value).unwrap_or(0));
+        let looking = if self.looking > 0 { squares(value).saturating_mul(self.looking) } else { 0 };
+        size.saturating_add(looking).saturating_add(usize::try_from(applications).unwrap_or(most).saturating_mul(APPLICATION)).min(most)
+    }
+
     /// Checks a value; the violations are in document order and never repeat the whole value.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Violation>> {
-        if self.cost.as_ref().is_some_and(|cost| !cost.allows(value)) {
+        if self.cost.as_ref().is_some_and(|cost| cost.of_check(value).is_none()) {
             return Err(vec![Violation::whole("it is too much work to check against its schema: nested too deeply, or too large")]);
         }
         if self.looking > 0 && squares(value).saturating_mul(self.looking) > MAX_LOOKING {
@@ -112,6 +128,17 @@ impl Schema {
             .map(|error| Violation { path: error.instance_path().to_string(), message: shorten(error.masked().to_string()) })
             .collect())
     }
+}
+
+/// About how much work it is to compile a schema, in bytes to look at; what is more than `most` is not counted to its end.
+pub fn weigh(schema: &Value, most: usize) -> usize {
+    let size = size(schema, most);
+    if size >= most {
+        return size;
+    }
+    let mut patterns = BTreeSet::new();
+    collect_patterns(schema, &mut patterns);
+    patterns.len().saturating_mul(PATTERN).saturating_add(size).min(most)
 }
 
 /// Checks a value against a schema that is used only this once.
@@ -217,6 +244,20 @@ mod tests {
         let linear = with(r"^(a+)+\d$");
         assert!(linear.check(&json!({"a": "a".repeat(400_000) + "1"})).is_ok());
         assert!(linear.check(&json!({"a": "a".repeat(400_000)})).is_err());
+    }
+
+    #[test]
+    fn a_check_is_weighed_by_what_it_takes() {
+        let plain = Schema::compile(&json!({"properties": {"a": {"type": "string"}}})).unwrap();
+        assert!(plain.weigh(&json!({"a": "text"}), 1000) < 100);
+        assert_eq!(plain.weigh(&json!({"a": "x".repeat(2000)}), 1000), 1000);
+        let twice = json!({"items": {"$ref": "#/$defs/a"}});
+        let tree = Schema::compile(&json!({"$defs": {"a": {"allOf": [twice, twice]}}, "$ref": "#/$defs/a"})).unwrap();
+        let nested = (0..12).fold(json!([]), |inner, _| json!([inner]));
+        assert!(tree.weigh(&nested, 1 << 20) > 10_000, "a short value, looked at again and again");
+        let looking = Schema::compile(&json!({"pattern": "(?=a)(a+)+b"})).unwrap();
+        assert_eq!(looking.weigh(&json!("a".repeat(500)), 100_000), 100_000);
+        assert!(weigh(&json!({"properties": {"a": {"pattern": "a"}}}), 1 << 20) > PATTERN);
     }
 
     #[test]

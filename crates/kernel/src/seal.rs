@@ -29,13 +29,13 @@ pub enum SealError {
 
 /// Where a sealed value lives.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct SealedColumn<'a> {
     pub table: &'a str,
     pub column: &'a str,
     pub row: uuid::Uuid,
 }
 
-impl Place<'_> {
+impl SealedColumn<'_> {
     fn bytes(&self) -> Vec<u8> {
         [self.table.as_bytes(), b"\0", self.column.as_bytes(), b"\0", self.row.as_bytes()].concat()
     }
@@ -144,7 +144,7 @@ impl Sealer {
         Self { ring: Arc::new(RwLock::new(Arc::new(ring))), reload: Arc::new(reload) }
     }
 
-    pub fn seal(&self, plain: &[u8], place: Place<'_>) -> Vec<u8> {
+    pub fn seal(&self, plain: &[u8], place: SealedColumn<'_>) -> Vec<u8> {
         let ring = self.reloaded().unwrap_or_else(|| self.ring());
         let key = ring.current();
         let nonce = random_bytes::<NONCE>();
@@ -153,7 +153,7 @@ impl Sealer {
         [&[VERSION][..], &key.id, &nonce, &sealed].concat()
     }
 
-    pub fn open(&self, sealed: &[u8], place: Place<'_>) -> Result<Vec<u8>, SealError> {
+    pub fn open(&self, sealed: &[u8], place: SealedColumn<'_>) -> Result<Vec<u8>, SealError> {
         if sealed.len() < HEADER || sealed[0] != VERSION {
             return Err(SealError::Damaged);
         }
@@ -190,8 +190,8 @@ impl Sealer {
 mod tests {
     use super::*;
 
-    fn place(column: &str) -> Place<'_> {
-        Place { table: "t", column, row: uuid::Uuid::nil() }
+    fn place(column: &str) -> SealedColumn<'_> {
+        SealedColumn { table: "t", column, row: uuid::Uuid::nil() }
     }
 
     #[test]

@@ -15,6 +15,15 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// Those of the candidates that are close to `name`, the closest first.
+pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let wanted = folded(name);
+    let likeness = |candidate: &'a str| (likeness(&wanted, &folded(candidate)), candidate);
+    let mut close: Vec<(f64, &str)> = candidates.into_iter().map(likeness).filter(|(likeness, _)| *likeness >= NEAR).collect();
+    close.sort_by(|one, other| other.0.total_cmp(&one.0));
+    close.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+}
+
 /// `" Did you mean `x`?"` to end a message with, or nothing.
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, candidates).map_or_else(String::new, |candidate| format!(" Did you mean `{candidate}`?"))
@@ -22,6 +31,8 @@ pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str
 
 /// How alike two names must be: two slips in a name of six letters are too many, one is not.
 const CLOSE: f64 = 0.7;
+/// How alike those are that are offered together.
+const NEAR: f64 = 0.5;
 
 /// Case and the mark between words are not what people get wrong on purpose.
 fn folded(name: &str) -> String {

@@ -19,6 +19,8 @@ use serde_json::{Map, Value};
 
 use self::bounded::{Bounded, Known, MAX_OUTPUT, TOO_LARGE};
 use self::source::Piece;
+use crate::budget::Budget;
+use crate::json::size;
 use crate::suggest::did_you_mean;
 
 /// Steps an evaluation may take before it is cut off.
@@ -75,7 +77,8 @@ impl Engine {
 
     /// Reads `document` and checks every expression of it.
     pub fn compile(&'static self, document: &Value) -> Result<Template, TemplateError> {
-        Ok(Template { root: self.node(document, &mut String::new(), 0)?, engine: self })
+        let root = self.node(document, &mut String::new(), 0)?;
+        Ok(Template { expressions: root.expressions(), root, engine: self })
     }
 
     fn node(&'static self, value: &Value, place: &mut String, depth: usize) -> Result<Node, TemplateError> {
@@ -230,6 +233,7 @@ pub fn text_filter(value: &Jinja, apply: impl FnOnce(&str) -> String) -> Result<
 #[derive(Debug)]
 pub struct Template {
     root: Node,
+    expressions: usize,
     engine: &'static Engine,
 }
 
@@ -250,10 +254,16 @@ enum Part {
 }
 
 impl Template {
+    /// About how many bytes are looked at to fill it in, since any expression may look at all of `context`; what is more than `most` is not
+    /// counted to its end.
+    pub fn weigh(&self, context: &Value, most: usize) -> usize {
+        size(context, most).saturating_mul(1 + self.expressions).min(most)
+    }
+
     /// Fills in the document. `None` means that nothing of it was left.
-    pub fn render(&self, context: &Value) -> Result<Option<Value>, TemplateError> {
+    pub fn render(&self, context: &Value, budget: &Budget) -> Result<Option<Value>, TemplateError> {
         let left = self.engine.known.as_ref().map(|_| MAX_OUTPUT);
-        let mut filling = Filling { context: Jinja::from(Serde(context)), left, place: String::new() };
+        let mut filling = Filling { context: Jinja::from(Serde(context)), left, place: String::new(), budget };
         filling.node(&self.root).map_err(|message| fail(&filling.place, &message))
     }
 
@@ -284,15 +294,17 @@ pub struct Reference {
 }
 
 /// A document being filled in. After a failure `place` is where it was.
-struct Filling {
+struct Filling<'a> {
     context: Jinja,
     /// How many bytes expressions may still make.
     left: Option<usize>,
     place: String,
+    budget: &'a Budget,
 }
 
-impl Filling {
+impl Filling<'_> {
     fn node(&mut self, node: &Node) -> Result<Option<Value>, String> {
+        self.budget.step(1).map_err(|why| why.to_string())?;
         match node {
             Node::Literal(value) => Ok(Some(value.clone())),
             Node::Expression(expression) => self.value(expression),
@@ -325,8 +337,14 @@ impl Filling {
         Ok(value)
     }
 
+    /// An expression has steps and copies of its own; between two of them the budget is asked.
+    fn eval(&self, expression: &Checked) -> Result<Jinja, String> {
+        self.budget.look().map_err(|why| why.to_string())?;
+        expression.eval(self.context.clone())
+    }
+
     fn value(&mut self, expression: &Checked) -> Result<Option<Value>, String> {
-        let value = expression.eval(self.context.clone())?;
+        let value = self.eval(expression)?;
         if value.is_undefined() {
             return Ok(None);
         }
@@ -344,7 +362,7 @@ impl Filling {
         for part in parts {
             let written = match part {
                 Part::Literal(text) => out.write_str(text),
-                Part::Expression(expression) => write!(out, "{}", expression.eval(self.context.clone())?),
+                Part::Expression(expression) => write!(out, "{}", self.eval(expression)?),
             };
             written.map_err(|_| TOO_LARGE)?;
         }
@@ -354,6 +372,16 @@ impl Filling {
 }
 
 impl Node {
+    fn expressions(&self) -> usize {
+        match self {
+            Self::Literal(_) => 0,
+            Self::Expression(_) => 1,
+            Self::Text(parts) => parts.iter().filter(|part| matches!(part, Part::Expression(_))).count(),
+            Self::Array(nodes) => nodes.iter().map(Self::expressions).sum(),
+            Self::Object(nodes) => nodes.iter().map(|(_, node)| node.expressions()).sum(),
+        }
+    }
+
     fn references(&self, place: &mut String, found: &mut Vec<Reference>) {
         let mut add = |place: &str, expression: &Checked| {
             let paths = names::read(&expression.source).paths;
@@ -407,7 +435,7 @@ mod tests {
     static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 
     fn render(template: &Value, context: &Value) -> Option<Value> {
-        ENGINE.compile(template).unwrap().render(context).unwrap()
+        ENGINE.compile(template).unwrap().render(context, &Budget::default()).unwrap()
     }
 
     #[test]
@@ -428,7 +456,7 @@ mod tests {
     fn a_strict_engine_leaves_out_only_what_is_meant() {
         static STRICT: LazyLock<Engine> = LazyLock::new(Engine::strict);
         let context = json!({"inputs": {"customer": "c", "none": null, "inner": {}}});
-        let strict = |text: &str| STRICT.compile(&json!({"x": text, "y": 1})).unwrap().render(&context);
+        let strict = |text: &str| STRICT.compile(&json!({"x": text, "y": 1})).unwrap().render(&context, &Budget::default());
         for (text, expected) in [
             ("{{ inputs.customer }}", json!({"x": "c", "y": 1})),
             ("{{ inputs.none }}", json!({"x": null, "y": 1})),
@@ -482,7 +510,8 @@ mod tests {
     fn errors_name_the_place() {
         let error = ENGINE.compile(&json!({"a": [1, "{{ x +"]})).map(|_| ()).unwrap_err();
         assert_eq!(error.place, "/a/1");
-        let error = ENGINE.compile(&json!({"a": [1, "{{ 'x' | base64 | int }}"]})).unwrap().render(&json!({})).unwrap_err();
+        let error =
+            ENGINE.compile(&json!({"a": [1, "{{ 'x' | base64 | int }}"]})).unwrap().render(&json!({}), &Budget::default()).unwrap_err();
         assert_eq!(error.place, "/a/1");
     }
 
@@ -504,11 +533,11 @@ mod tests {
             "{{ x | replace('\"', x) }}".to_owned(),
             "{{ x }}".repeat(100),
         ] {
-            let rendered = ENGINE.compile(&json!([text])).and_then(|template| template.render(&large));
+            let rendered = ENGINE.compile(&json!([text])).and_then(|template| template.render(&large, &Budget::default()));
             assert!(rendered.is_err(), "{text}");
         }
         let many = json!(vec!["{{ x }}"; 100]);
-        assert!(ENGINE.compile(&many).unwrap().render(&large).is_err());
+        assert!(ENGINE.compile(&many).unwrap().render(&large, &Budget::default()).is_err());
         let fine =
             json!(["{{ n + 1 }}", "{{ 'a * b' }}", "{{ [n, 'b'] | join('-') }}", "{{ 'aXa' | replace('X', '+') }}", "{{ n is defined }}"]);
         assert_eq!(render(&fine, &large), Some(json!([4, "a * b", "3-b", "a+a", true])));

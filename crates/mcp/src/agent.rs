@@ -4,19 +4,19 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agents::toolset::{Tool, Toolset, define};
+use agents::toolset::{GrantedTool, Toolset};
 use agents::{AgentCall, AgentError, AgentRef, Agents};
+use calls::{CallError, OwnRoutes};
+use definitions::format::Format;
+use definitions::ops::{self, Op};
 use futures_util::future::BoxFuture;
 use kernel::CallRef;
 use serde_json::{Map, Value, json};
-use tools::format::Format;
-use tools::ops::{self, Op};
-use tools::{CallError, OwnRoutes};
 
 use crate::approval::Approver;
 use crate::find::Searchable;
 use crate::page::{PAGE, after, cursor_of};
-use crate::{Call, Fault, Outcome, Page, Surface, connect, reply};
+use crate::{Call, CallOutcome, Page, RpcError, Surface, connect, reply};
 
 /// The tools of an agent, as one key sees them.
 #[derive(Clone)]
@@ -38,13 +38,13 @@ impl std::fmt::Debug for AgentTools {
 
 impl AgentTools {
     /// Without ops that need the values of a run: a client of the protocol has no run to take them from.
-    async fn toolset(&self) -> Result<Toolset, Fault> {
+    async fn toolset(&self) -> Result<Toolset, RpcError> {
         let mut toolset = self.agents.toolset(self.approver.scope, self.agent).await.map_err(fault)?;
         toolset.tools.retain(|tool| !needs_context(tool));
         Ok(toolset)
     }
 
-    async fn page(&self, cursor: Option<&str>) -> Result<Page, Fault> {
+    async fn page(&self, cursor: Option<&str>) -> Result<Page, RpcError> {
         let toolset = self.toolset().await?;
         let start = after(toolset.tools.iter().map(|tool| tool.name.as_str()), cursor)?;
         let rest = &toolset.tools[start..];
@@ -53,34 +53,34 @@ impl AgentTools {
         Ok(Page { tools: shown.iter().map(defined).collect(), next })
     }
 
-    async fn run(&self, call: Call) -> Result<Outcome, Fault> {
+    async fn run(&self, call: Call) -> Result<CallOutcome, RpcError> {
         if let Some(outcome) = self.approver.hear(&call).await? {
             return Ok(outcome);
         }
-        let (request, _stop) = call.to(call.name.clone(), self.limit);
+        let (request, _stop) = call.to(call.name.clone().into(), self.limit);
         let made = AgentCall { request, context: Map::new() };
         match self.agents.call(self.approver.scope, self.agent, made, &*self.routes).await {
             Ok(reply) => Ok(reply::of_reply(reply)),
             Err(AgentError::Call(CallError::Waiting(approval))) => Ok(self.approver.ask(&approval, &call)),
             Err(AgentError::Call(error)) => reply::of_error(error),
-            Err(AgentError::Refused(reason)) => Ok(Outcome::failure(reason.to_string())),
+            Err(AgentError::Refused(reason)) => Ok(CallOutcome::failure(reason.to_string())),
             Err(other) => Err(fault(other)),
         }
     }
 
-    async fn look(&self) -> Result<u64, Fault> {
+    async fn look(&self) -> Result<u64, RpcError> {
         let mut hasher = DefaultHasher::new();
         for tool in self.toolset().await?.tools {
             (tool.name.as_str(), tool.description()).hash(&mut hasher);
-            match tool.action() {
+            match tool.tool.action() {
                 Some((_, action)) => action.input_schema.hash(&mut hasher),
-                None => tool.input_schema().hash(&mut hasher),
+                None => tool.tool.input_schema().hash(&mut hasher),
             }
         }
         Ok(hasher.finish())
     }
 
-    async fn search(&self, use_cases: Vec<String>, limit: u64) -> Result<Vec<Value>, Fault> {
+    async fn search(&self, use_cases: Vec<String>, limit: u64) -> Result<Vec<Value>, RpcError> {
         let toolset = self.toolset().await?;
         let limit = usize::try_from(limit).ok();
         let found = use_cases.into_iter().map(|case| {
@@ -98,53 +98,53 @@ impl Surface for AgentTools {
         "The tools of one agent of a Toolyard project. A call that must be approved by a person says so and how.".to_owned()
     }
 
-    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, Fault>> {
+    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, RpcError>> {
         Box::pin(self.page(cursor))
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<CallOutcome, RpcError>> {
         Box::pin(self.run(call))
     }
 
-    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>> {
+    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, RpcError>> {
         Box::pin(self.look())
     }
 }
 
 impl Searchable for AgentTools {
-    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, Fault>> {
+    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, RpcError>> {
         Box::pin(self.search(use_cases, limit))
     }
 
-    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<Outcome, Fault>> {
-        Box::pin(connect::connect(&self.approver.tools, self.approver.scope, arguments))
+    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<CallOutcome, RpcError>> {
+        Box::pin(connect::connect(&self.approver.domains, self.approver.scope, arguments))
     }
 }
 
-fn needs_context(tool: &Tool) -> bool {
+fn needs_context(tool: &GrantedTool) -> bool {
     match &tool.call_ref {
         CallRef::Reserved { op } => ops::find(op).is_some_and(Op::needs_context),
         _ => false,
     }
 }
 
-fn defined(tool: &Tool) -> Value {
-    let mut defined = define(tool, Format::Mcp);
-    defined["title"] = json!(tool.title());
-    if tool.action().is_some() {
+fn defined(tool: &GrantedTool) -> Value {
+    let mut defined = tool.define(Format::Mcp);
+    defined["title"] = json!(tool.tool.title());
+    if tool.tool.action().is_some() {
         defined["annotations"]["openWorldHint"] = true.into();
     }
     defined
 }
 
-fn brief(tool: &Tool) -> Value {
-    let defined = define(tool, Format::Mcp);
+fn brief(tool: &GrantedTool) -> Value {
+    let defined = tool.define(Format::Mcp);
     json!({"name": defined["name"], "description": defined["description"], "input_schema": defined["inputSchema"]})
 }
 
-fn fault(error: AgentError) -> Fault {
+fn fault(error: AgentError) -> RpcError {
     match error {
-        AgentError::NotFound => Fault::Params("There is no such agent any more.".to_owned()),
-        other => Fault::internal(&other),
+        AgentError::NotFound => RpcError::Params("There is no such agent any more.".to_owned()),
+        other => RpcError::internal(&other),
     }
 }

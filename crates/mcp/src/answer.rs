@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, Interval, interval_at};
 
 use crate::outbox::Outbox;
-use crate::server::body;
-use crate::{Fault, RequestId, Version};
+use crate::{RequestId, RpcError, Version};
 
 /// How long a call may take before its answer becomes a stream.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -45,13 +44,13 @@ impl Answer {
         Self::Json { status, body, session: None }
     }
 
-    pub(crate) fn fault(fault: &Fault, id: Option<&RequestId>, version: Version) -> Self {
+    pub(crate) fn fault(fault: &RpcError, id: Option<&RequestId>, version: Version) -> Self {
         Self::json(fault.status(version), fault.body(id))
     }
 
     /// A refusal by HTTP alone.
     pub(crate) fn status(status: u16, why: &str) -> Self {
-        Self::json(status, Fault::Request(why.to_owned()).body(None))
+        Self::json(status, RpcError::Request(why.to_owned()).body(None))
     }
 
     pub(crate) fn into_body(self) -> Option<Value> {
@@ -74,7 +73,7 @@ pub(crate) fn silence() -> Bytes {
 
 /// A request under way, and what it says before its result.
 pub(crate) struct Running {
-    work: Option<BoxFuture<'static, Result<Value, Fault>>>,
+    work: Option<BoxFuture<'static, Result<Value, RpcError>>>,
     messages: Outbox,
     id: RequestId,
     version: Version,
@@ -89,7 +88,7 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new(
-        work: BoxFuture<'static, Result<Value, Fault>>,
+        work: BoxFuture<'static, Result<Value, RpcError>>,
         messages: Outbox,
         id: RequestId,
         version: Version,
@@ -139,15 +138,15 @@ impl Running {
         self.ready.push_back(event(message));
     }
 
-    fn finish(&mut self, result: Result<Value, Fault>) {
+    fn finish(&mut self, result: Result<Value, RpcError>) {
         self.work = None;
         while let Some(message) = self.messages.take() {
             self.hear(&message);
         }
         match result {
-            Ok(result) => self.ready.push_back(event(&body(&self.id, result))),
+            Ok(result) => self.ready.push_back(event(&mcp_wire::result(&self.id, result))),
             // Who cancelled wants to hear no more.
-            Err(Fault::Cancelled) => {}
+            Err(RpcError::Cancelled) => {}
             Err(fault) => self.ready.push_back(event(&fault.body(Some(&self.id)))),
         }
     }
@@ -156,13 +155,13 @@ impl Running {
         self.beats += 1;
         let Some(token) = self.token.as_ref().filter(|_| !self.spoke) else { return self.ready.push_back(silence()) };
         let params = json!({"progressToken": token, "progress": self.beats, "message": "still running"});
-        self.ready.push_back(event(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})));
+        self.ready.push_back(event(&mcp_wire::notification("notifications/progress", params)));
     }
 }
 
-fn json_of(result: Result<Value, Fault>, id: &RequestId, version: Version) -> Answer {
+fn json_of(result: Result<Value, RpcError>, id: &RequestId, version: Version) -> Answer {
     match result {
-        Ok(result) => Answer::json(200, body(id, result)),
+        Ok(result) => Answer::json(200, mcp_wire::result(id, result)),
         Err(fault) => Answer::fault(&fault, Some(id), version),
     }
 }

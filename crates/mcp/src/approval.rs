@@ -3,13 +3,16 @@
 
 use std::time::Duration;
 
+use calls::{Approval, CallError, Calls};
+use catalog::Catalog;
+use connections::Connections;
 use kernel::signed::Signer;
-use kernel::{ApprovalId, Permission, Scope, Timestamp};
+use kernel::{ApprovalId, Clock, Permission, Scope, Timestamp};
 use serde_json::{Map, Value, json};
-use tools::{Approval, CallError, Tools};
 use uuid::Uuid;
+use workflows::Workflows;
 
-use crate::{Call, Fault, Outcome};
+use crate::{Call, CallOutcome, RpcError};
 
 /// The name of the question.
 const APPROVAL: &str = "approval";
@@ -20,34 +23,44 @@ const GOOD_FOR: Duration = Duration::from_hours(1);
 const MAX_SHOWN: usize = 2000;
 const MAX_VALUE: usize = 200;
 
+/// What surfaces call.
+#[derive(Clone, Debug)]
+pub struct Domains {
+    pub clock: Clock,
+    pub catalog: Catalog,
+    pub connections: Connections,
+    pub workflows: Workflows,
+    pub calls: Calls,
+}
+
 /// Asks people, on behalf of one key.
 #[derive(Clone, Debug)]
 pub struct Approver {
-    pub tools: Tools,
+    pub domains: Domains,
     pub scope: Scope,
     pub signer: Signer,
-    /// Where others reach this server.
-    pub public_url: String,
+    /// Where approvals are decided.
+    pub approvals_url: String,
 }
 
 impl Approver {
     /// Takes the person's word, where the call comes back with one. What is left to do without one is told.
-    pub(crate) async fn hear(&self, call: &Call) -> Result<Option<Outcome>, Fault> {
+    pub(crate) async fn hear(&self, call: &Call) -> Result<Option<CallOutcome>, RpcError> {
         let Some(answer) = call.inputs.get(APPROVAL) else { return Ok(None) };
         let id = self.asked_about(call.state.as_deref())?;
         let approved = match answer["action"].as_str() {
             Some("accept") => true,
             Some("decline") => false,
             _ => {
-                let approval = self.tools.approval(self.scope, id).await;
+                let approval = self.domains.calls.approval(self.scope, id).await;
                 return approval.map(|approval| Some(self.referral(&approval))).or_else(|error| crate::reply::of_error(error).map(Some));
             }
         };
         if !self.may_approve() {
-            return Err(Fault::Params("This key may not approve calls.".to_owned()));
+            return Err(RpcError::Params("This key may not approve calls.".to_owned()));
         }
         let note = answer.pointer("/content/note").and_then(Value::as_str).filter(|note| !note.trim().is_empty());
-        match self.tools.decide(self.scope, id, approved, note).await {
+        match self.domains.calls.decide(self.scope, id, approved, note).await {
             // Somebody else was faster; the call itself will see what they said.
             Ok(_) | Err(CallError::Decided(_)) => Ok(None),
             Err(error) => crate::reply::of_error(error).map(Some),
@@ -55,7 +68,7 @@ impl Approver {
     }
 
     /// What a call that waits comes to.
-    pub(crate) fn ask(&self, approval: &Approval, call: &Call) -> Outcome {
+    pub(crate) fn ask(&self, approval: &Approval, call: &Call) -> CallOutcome {
         if !(call.client.shows_forms() && self.may_approve()) {
             return self.referral(approval);
         }
@@ -71,7 +84,7 @@ impl Approver {
                 },
             },
         });
-        Outcome::NeedsInput { requests: Map::from_iter([(APPROVAL.to_owned(), question)]), state: Some(self.state(approval.id)) }
+        CallOutcome::NeedsInput { requests: Map::from_iter([(APPROVAL.to_owned(), question)]), state: Some(self.state(approval.id)) }
     }
 
     fn may_approve(&self) -> bool {
@@ -79,23 +92,23 @@ impl Approver {
     }
 
     /// Whom to turn to.
-    fn referral(&self, approval: &Approval) -> Outcome {
-        let mut told = approval.told(&self.public_url);
-        Outcome::text(told.error.unwrap_or_default(), Some(told.data["details"].take()), true)
+    fn referral(&self, approval: &Approval) -> CallOutcome {
+        let mut told = approval.told(&self.approvals_url);
+        CallOutcome::text(told.error.unwrap_or_default(), Some(told.data["details"].take()), true)
     }
 
     fn state(&self, approval: ApprovalId) -> String {
-        let until = self.tools.clock.now().plus(GOOD_FOR).micros();
+        let until = self.domains.clock.now().plus(GOOD_FOR).micros();
         self.signer.sign(json!([PURPOSE, approval, self.scope.key, until]).to_string().as_bytes())
     }
 
     /// The approval that this very key was asked about.
-    fn asked_about(&self, state: Option<&str>) -> Result<ApprovalId, Fault> {
-        let bad = || Fault::Params("`params.requestState` is not what this question came with, or too old.".to_owned());
+    fn asked_about(&self, state: Option<&str>) -> Result<ApprovalId, RpcError> {
+        let bad = || RpcError::Params("`params.requestState` is not what this question came with, or too old.".to_owned());
         let payload = state.and_then(|state| self.signer.verify(state)).ok_or_else(bad)?;
         let payload: Value = serde_json::from_slice(&payload).map_err(|_| bad())?;
         let until = Timestamp::from_micros(payload[3].as_i64().unwrap_or_default());
-        let is_ours = payload[0] == PURPOSE && payload[2] == json!(self.scope.key) && until > self.tools.clock.now();
+        let is_ours = payload[0] == PURPOSE && payload[2] == json!(self.scope.key) && until > self.domains.clock.now();
         let id = payload[1].as_str().and_then(|id| id.parse::<Uuid>().ok()).filter(|_| is_ours);
         id.map(ApprovalId::from).ok_or_else(bad)
     }

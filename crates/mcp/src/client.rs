@@ -1,16 +1,14 @@
 //! Who asks: the revision that the client speaks and what it can do. Since 2026-07-28 every request says so itself; an older client says
 //! it once, and carries it with it in its session id, so that nothing is kept here.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
+use mcp_wire::header;
+use mcp_wire::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{Fault, Request, Version, mirror};
-
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
-pub(crate) const VERSION_HEADER: &str = "mcp-protocol-version";
+use crate::version::{UNNAMED, served};
+use crate::{Request, RpcError, Version, mirror};
 
 /// The client behind one request.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,39 +22,40 @@ pub struct Client {
 
 impl Client {
     /// Finds out who asks, and refuses what contradicts itself.
-    pub(crate) fn of(headers: &HeaderMap, request: &Request) -> Result<Self, Fault> {
-        let named = text(headers, VERSION_HEADER);
-        let meant = request.meta(VERSION);
+    pub(crate) fn of(headers: &HeaderMap, request: &Request) -> Result<Self, RpcError> {
+        let named = text(headers, &header::PROTOCOL_VERSION);
+        let meant = request.meta(PROTOCOL_VERSION);
         let Some(named) = named else {
             return match meant {
-                None => Ok(Self::in_session(headers, Version::UNNAMED)),
-                Some(_) => Err(Fault::Header("MCP-Protocol-Version is missing".to_owned())),
+                None => Ok(Self::in_session(headers, UNNAMED)),
+                Some(_) => Err(RpcError::Header("MCP-Protocol-Version is missing".to_owned())),
             };
         };
         if meant.is_some_and(|meant| *meant != *named) {
-            return Err(Fault::Header("MCP-Protocol-Version does not say what the body says".to_owned()));
+            return Err(RpcError::Header("MCP-Protocol-Version does not say what the body says".to_owned()));
         }
-        match Version::named(named) {
+        match served(named) {
             Some(version) if version.is_stateless() => Self::by_itself(headers, request, version),
             // Its revision is only agreed upon.
             None if request.method == "initialize" && meant.is_none() => Ok(Self::in_session(headers, Version::NEWEST_SESSION)),
             Some(version) => Ok(Self::in_session(headers, version)),
-            None => Err(Fault::Version(named.to_owned())),
+            None => Err(RpcError::Version(named.to_owned())),
         }
     }
 
     /// A client whose request says all there is to know.
-    fn by_itself(headers: &HeaderMap, request: &Request, version: Version) -> Result<Self, Fault> {
+    fn by_itself(headers: &HeaderMap, request: &Request, version: Version) -> Result<Self, RpcError> {
         mirror::check(headers, request)?;
-        let missing = |key: &str| Fault::Params(format!("`params._meta` lacks `{key}`"));
-        request.meta(VERSION).ok_or_else(|| missing(VERSION))?;
-        let capabilities = request.meta(CAPABILITIES).filter(|given| given.is_object()).ok_or_else(|| missing(CAPABILITIES))?;
+        let missing = |key: &str| RpcError::Params(format!("`params._meta` lacks `{key}`"));
+        request.meta(PROTOCOL_VERSION).ok_or_else(|| missing(PROTOCOL_VERSION))?;
+        let capabilities =
+            request.meta(CLIENT_CAPABILITIES).filter(|given| given.is_object()).ok_or_else(|| missing(CLIENT_CAPABILITIES))?;
         Ok(Self { version, capabilities: capabilities.clone(), session: None })
     }
 
     /// A client that said who it is when it began.
     pub(crate) fn in_session(headers: &HeaderMap, version: Version) -> Self {
-        let session = text(headers, SESSION_HEADER).map(str::to_owned);
+        let session = text(headers, &header::SESSION_ID).map(str::to_owned);
         Self { version, capabilities: session.as_deref().map_or_else(|| json!({}), remembered), session }
     }
 
@@ -97,7 +96,7 @@ fn elicits(capabilities: &Value, mode: &str) -> bool {
     modes.contains_key(mode) || (mode == "form" && !modes.contains_key("url"))
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim).filter(|text| !text.is_empty())
 }
 
@@ -105,7 +104,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn ask(headers: &[(&'static str, &str)], method: &str, meta: Value) -> Result<Client, Fault> {
+    fn ask(headers: &[(&'static str, &str)], method: &str, meta: Value) -> Result<Client, RpcError> {
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
         let params = json!({"_meta": meta}).as_object().unwrap().clone();
         Client::of(&headers, &Request { id: json!(1), method: method.to_owned(), params })
@@ -114,16 +113,16 @@ mod tests {
     #[test]
     fn a_request_of_the_newest_revision_says_everything_itself() {
         let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
-        let meta = json!({VERSION: "2026-07-28", CAPABILITIES: {"elicitation": {}}});
+        let meta = json!({PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {"elicitation": {}}});
         let client = ask(&headers, "tools/list", meta).unwrap();
         assert!(client.version.is_stateless() && client.shows_forms());
-        for meta in [json!({}), json!({VERSION: "2026-07-28"}), json!({CAPABILITIES: {}})] {
-            assert!(matches!(ask(&headers, "tools/list", meta), Err(Fault::Params(_))));
+        for meta in [json!({}), json!({PROTOCOL_VERSION: "2026-07-28"}), json!({CLIENT_CAPABILITIES: {}})] {
+            assert!(matches!(ask(&headers, "tools/list", meta), Err(RpcError::Params(_))));
         }
-        let other = json!({VERSION: "2027-01-01", CAPABILITIES: {}});
-        assert!(matches!(ask(&headers, "tools/list", other.clone()), Err(Fault::Header(_))));
-        assert!(matches!(ask(&[], "tools/list", other.clone()), Err(Fault::Header(_))));
-        assert_eq!(ask(&[("mcp-protocol-version", "2027-01-01")], "tools/list", other), Err(Fault::Version("2027-01-01".to_owned())));
+        let other = json!({PROTOCOL_VERSION: "2027-01-01", CLIENT_CAPABILITIES: {}});
+        assert!(matches!(ask(&headers, "tools/list", other.clone()), Err(RpcError::Header(_))));
+        assert!(matches!(ask(&[], "tools/list", other.clone()), Err(RpcError::Header(_))));
+        assert_eq!(ask(&[("mcp-protocol-version", "2027-01-01")], "tools/list", other), Err(RpcError::Version("2027-01-01".to_owned())));
     }
 
     #[test]

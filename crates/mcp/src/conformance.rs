@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use kernel::signed::Signer;
 use serde_json::{Map, Value, json};
 
-use crate::{Call, Fault, Outcome, Page, Surface};
+use crate::{Call, CallOutcome, Page, RpcError, Surface};
 
 /// `tools` and `prompts` by name: a definition, what is asked of the client in each round, and the result; `lists`: the results of the rest.
 static FIXTURES: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(include_str!("conformance.json")).unwrap_or_default());
@@ -26,11 +26,11 @@ impl Conformance {
         Self { signer, changes: AtomicU64::new(0) }
     }
 
-    async fn play(&self, fixture: &Value, call: &Call) -> Result<Outcome, Fault> {
+    async fn play(&self, fixture: &Value, call: &Call) -> Result<CallOutcome, RpcError> {
         match call.name.as_str() {
             "test_tool_with_progress" => {
                 for done in [0.0, 50.0, 100.0] {
-                    call.progress.tell(tools::Step { done, total: Some(100.0), message: None });
+                    call.progress.tell(calls::ProgressStep { done, total: Some(100.0), message: None });
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             }
@@ -45,21 +45,21 @@ impl Conformance {
         if rounds.get(round).is_some_and(|asked| is_answered(asked, &call.inputs)) {
             round += 1;
         }
-        let Some(asked) = rounds.get(round).and_then(Value::as_object) else { return Ok(Outcome::Done(fields(&fixture["result"]))) };
+        let Some(asked) = rounds.get(round).and_then(Value::as_object) else { return Ok(CallOutcome::Done(fields(&fixture["result"]))) };
         let mut requests = asked.clone();
         if fixture["only_declared"] == true {
             requests
                 .retain(|_, request| call.client.can(request["method"].as_str().unwrap_or_default().split('/').next().unwrap_or_default()));
         }
         let state = is_signed.then(|| self.signer.sign(format!("mcp-conformance:{round}").as_bytes()));
-        Ok(Outcome::NeedsInput { requests, state })
+        Ok(CallOutcome::NeedsInput { requests, state })
     }
 
-    fn round(&self, state: Option<&str>) -> Result<usize, Fault> {
+    fn round(&self, state: Option<&str>) -> Result<usize, RpcError> {
         let Some(state) = state else { return Ok(0) };
         let payload = self.signer.verify(state).and_then(|payload| String::from_utf8(payload).ok());
         let round = payload.as_deref().and_then(|payload| payload.strip_prefix("mcp-conformance:")?.parse().ok());
-        round.ok_or_else(|| Fault::Params("`params.requestState` was changed.".to_owned()))
+        round.ok_or_else(|| RpcError::Params("`params.requestState` was changed.".to_owned()))
     }
 }
 
@@ -68,7 +68,7 @@ impl Surface for Conformance {
         "Fixtures of the conformance suite.".to_owned()
     }
 
-    fn list<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, Fault>> {
+    fn list<'a>(&'a self, _cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, RpcError>> {
         let tools = FIXTURES["tools"].as_object().into_iter().flatten();
         let tools = tools.map(|(name, fixture)| {
             let mut definition = json!({"name": name, "description": name, "inputSchema": {"type": "object"}});
@@ -81,14 +81,14 @@ impl Surface for Conformance {
         Box::pin(async move { Ok(page) })
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<CallOutcome, RpcError>> {
         Box::pin(async move {
-            let fixture = FIXTURES["tools"].get(&call.name).ok_or_else(|| Fault::Params(format!("Unknown tool: {}", call.name)))?;
+            let fixture = FIXTURES["tools"].get(&call.name).ok_or_else(|| RpcError::Params(format!("Unknown tool: {}", call.name)))?;
             self.play(fixture, &call).await
         })
     }
 
-    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>> {
+    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, RpcError>> {
         Box::pin(async { Ok(self.changes.load(Ordering::Relaxed)) })
     }
 
@@ -104,17 +104,17 @@ impl Surface for Conformance {
         FIXTURES["tools"].get(tool)?.get("schema").cloned()
     }
 
-    fn other<'a>(&'a self, method: &'a str, call: Call) -> BoxFuture<'a, Result<Outcome, Fault>> {
+    fn other<'a>(&'a self, method: &'a str, call: Call) -> BoxFuture<'a, Result<CallOutcome, RpcError>> {
         Box::pin(async move {
             let found = match method {
                 "prompts/get" => FIXTURES["prompts"].get(&call.name),
                 "resources/read" => FIXTURES["resources"].get(&call.name),
                 _ => {
-                    let list = FIXTURES["lists"].get(method).ok_or_else(|| Fault::Method(method.to_owned()))?;
-                    return Ok(Outcome::Done(fields(list)));
+                    let list = FIXTURES["lists"].get(method).ok_or_else(|| RpcError::Method(method.to_owned()))?;
+                    return Ok(CallOutcome::Done(fields(list)));
                 }
             };
-            let fixture = found.ok_or_else(|| Fault::Params(format!("There is no {}.", call.name)))?;
+            let fixture = found.ok_or_else(|| RpcError::Params(format!("There is no {}.", call.name)))?;
             self.play(fixture, &call).await
         })
     }

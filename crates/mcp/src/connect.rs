@@ -1,48 +1,54 @@
 //! Connecting an account from inside a conversation: the model starts it, a person finishes it at a link.
 
-use connections::{Connection, ConnectionError, NewConnection, Refreshed};
+use calls::CallError;
+use connections::{ConnectResult, Connection, ConnectionError, Connections, NewConnection};
 use kernel::{Permission, Scope};
 use serde_json::{Map, Value, json};
-use tools::{CallError, Tools};
 
-use crate::{Fault, Outcome, reply};
+use crate::{CallOutcome, Domains, RpcError, reply};
 
-pub(crate) async fn connect(tools: &Tools, scope: Scope, arguments: Map<String, Value>) -> Result<Outcome, Fault> {
+pub(crate) async fn connect(domains: &Domains, scope: Scope, arguments: Map<String, Value>) -> Result<CallOutcome, RpcError> {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-    let Some(key) = text("integration") else { return Ok(Outcome::failure("`integration` must be the key of an integration.")) };
+    let Some(key) = text("integration") else { return Ok(CallOutcome::failure("`integration` must be the key of an integration.")) };
     if !scope.may(Permission::EditTools) {
-        return Ok(Outcome::failure("This key may not connect accounts. Ask an editor of the project to connect it."));
+        return Ok(CallOutcome::failure("This key may not connect accounts. Ask an editor of the project to connect it."));
     }
-    let providers = tools.catalog.providers();
+    let providers = domains.catalog.providers();
     let mut named = providers.iter().filter(|provider| text("provider").is_none_or(|wanted| wanted == provider.key));
-    let found = named.find_map(|provider| tools.catalog.integration(scope.project, provider.key, key).ok());
+    let found = named.find_map(|provider| domains.catalog.integration(scope.project, provider.key, key).ok());
     let Some(integration) = found else {
-        return Ok(Outcome::failure(format!("There is no integration `{key}`. `find_tools` names some.")));
+        return Ok(CallOutcome::failure(format!("There is no integration `{key}`. `find_tools` names some.")));
     };
-    match begin(tools, scope, integration.provider, &integration.key, text("slug")).await {
+    match begin(&domains.connections, scope, integration.provider, &integration.key, text("slug")).await {
         Ok(begun) => Ok(told(&integration.name, begun)),
         Err(error) => reply::of_error(CallError::Connection(error)),
     }
 }
 
 /// The connection that is there, made to work if it does not, or else a new one.
-async fn begin(tools: &Tools, scope: Scope, provider: &str, key: &str, slug: Option<&str>) -> Result<Refreshed, ConnectionError> {
-    let rows = tools.connections.choices(scope.project, Some(provider), Some(key)).await?;
+async fn begin(
+    connections: &Connections,
+    scope: Scope,
+    provider: &str,
+    key: &str,
+    slug: Option<&str>,
+) -> Result<ConnectResult, ConnectionError> {
+    let rows = connections.choices(scope.project, Some(provider), Some(key)).await?;
     let named = |row: &&Connection| slug.is_none_or(|slug| row.slug == slug);
     let known = rows.iter().filter(named).find(|row| row.is_usable()).or_else(|| rows.iter().find(named));
     match known {
-        Some(row) if row.is_usable() && !row.is_failing() => Ok(Refreshed { connection: row.clone(), redirect_url: None, note: None }),
-        Some(row) => tools.connections.refresh(scope, row.id, false).await,
+        Some(row) if row.is_usable() && !row.is_failing() => Ok(ConnectResult { connection: row.clone(), redirect_url: None, note: None }),
+        Some(row) => connections.refresh(scope, row.id, false).await,
         None => {
             let slug = slug.map_or_else(|| Connection::usual_slug(key), str::to_owned);
             let new = NewConnection { slug, provider: provider.to_owned(), integration: key.to_owned(), ..NewConnection::default() };
-            tools.connections.create(scope, new).await
+            connections.create(scope, new).await
         }
     }
 }
 
-fn told(name: &str, begun: Refreshed) -> Outcome {
-    let Refreshed { connection, redirect_url, note } = begun;
+fn told(name: &str, begun: ConnectResult) -> CallOutcome {
+    let ConnectResult { connection, redirect_url, note } = begun;
     let mut structured = json!({"integration": connection.integration, "slug": connection.slug});
     let text = if let Some(url) = redirect_url {
         structured["status"] = "waiting".into();
@@ -53,5 +59,5 @@ fn told(name: &str, begun: Refreshed) -> Outcome {
         let note = note.map(|note| format!(" {note}")).unwrap_or_default();
         format!("{name} is connected as `{}`.{note}", connection.slug)
     };
-    Outcome::text(text, Some(structured), false)
+    CallOutcome::text(text, Some(structured), false)
 }

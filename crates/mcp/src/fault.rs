@@ -1,12 +1,14 @@
 //! What can go wrong with a message. A tool that fails is no fault: it is a result that says so.
 
+use mcp_wire::{Malformed, code};
 use serde_json::{Value, json};
 
+use crate::version::SERVED;
 use crate::{RequestId, Version};
 
 /// Why a message has no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum RpcError {
     #[error("Parse error: {0}")]
     Parse(String),
     #[error("Invalid request: {0}")]
@@ -30,7 +32,7 @@ pub enum Fault {
     Internal(uuid::Uuid),
 }
 
-impl Fault {
+impl RpcError {
     /// A failure of ours: logged with its cause, told with an id that leads to the log.
     pub fn internal(cause: &dyn std::fmt::Display) -> Self {
         let support = uuid::Uuid::now_v7();
@@ -40,15 +42,15 @@ impl Fault {
 
     pub fn code(&self) -> i64 {
         match self {
-            Self::Parse(_) => -32700,
-            Self::Request(_) => -32600,
-            Self::Method(_) => -32601,
-            Self::Params(_) => -32602,
-            Self::Internal(_) => -32603,
-            Self::Header(_) => -32020,
-            Self::Capability(_) => -32021,
-            Self::Version(_) => -32022,
-            Self::Cancelled => -32800,
+            Self::Parse(_) => code::PARSE_ERROR,
+            Self::Request(_) => code::INVALID_REQUEST,
+            Self::Method(_) => code::METHOD_NOT_FOUND,
+            Self::Params(_) => code::INVALID_PARAMS,
+            Self::Internal(_) => code::INTERNAL_ERROR,
+            Self::Header(_) => code::HEADER_MISMATCH,
+            Self::Capability(_) => code::MISSING_CAPABILITY,
+            Self::Version(_) => code::UNSUPPORTED_VERSION,
+            Self::Cancelled => code::REQUEST_CANCELLED,
         }
     }
 
@@ -64,12 +66,20 @@ impl Fault {
 
     /// The JSON-RPC error.
     pub fn body(&self, id: Option<&RequestId>) -> Value {
-        let mut error = json!({"code": self.code(), "message": self.to_string()});
-        match self {
-            Self::Version(requested) => error["data"] = json!({"supported": Version::names(), "requested": requested}),
-            Self::Capability(needed) => error["data"] = json!({"requiredCapabilities": needed}),
-            _ => {}
+        let data = match self {
+            Self::Version(requested) => Some(json!({"supported": SERVED.map(Version::name), "requested": requested})),
+            Self::Capability(needed) => Some(json!({"requiredCapabilities": needed})),
+            _ => None,
+        };
+        mcp_wire::error(id, self.code(), &self.to_string(), data)
+    }
+}
+
+impl From<Malformed> for RpcError {
+    fn from(why: Malformed) -> Self {
+        match why {
+            Malformed::Message(why) => Self::Request(why.to_owned()),
+            Malformed::Params(why) => Self::Params(why.to_owned()),
         }
-        json!({"jsonrpc": "2.0", "id": id, "error": error})
     }
 }

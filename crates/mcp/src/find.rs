@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use calls::{CallRequest, ToolResult};
+use definitions::format::function_name;
 use futures_util::future::BoxFuture;
-use kernel::call_ref::RESERVED_PROVIDER;
+use kernel::CallRef;
 use serde_json::{Map, Value, json};
-use tools::format::function_name;
-use tools::{CallRequest, ToolResult};
 
-use crate::project::{Entry, ProjectTools};
-use crate::{Call, Fault, Outcome, Page, Surface, connect, reply};
+use crate::project::{ProjectTool, ProjectTools};
+use crate::{Call, CallOutcome, Page, RpcError, Surface, connect, reply};
 
 const DEFAULT_LIMIT: u64 = 5;
 const MAX_LIMIT: u64 = 20;
@@ -19,10 +19,10 @@ const MAX_USE_CASES: usize = 20;
 /// A surface that can be searched.
 pub trait Searchable: Surface {
     /// The tools that fit each use case, the best first: `{use_case, tools, connect?, note?}`.
-    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, Fault>>;
+    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, RpcError>>;
 
     /// Connects an account, or says what a person has to do for it.
-    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<Outcome, Fault>>;
+    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<CallOutcome, RpcError>>;
 }
 
 /// Search mode over a surface.
@@ -35,35 +35,35 @@ impl std::fmt::Debug for SearchMode {
 }
 
 impl SearchMode {
-    async fn find(&self, arguments: Map<String, Value>) -> Result<Outcome, Fault> {
+    async fn find(&self, arguments: Map<String, Value>) -> Result<CallOutcome, RpcError> {
         let use_cases = match arguments.get("use_cases") {
             Some(Value::String(case)) => Some(vec![case.clone()]),
             Some(Value::Array(cases)) => cases.iter().map(|case| case.as_str().map(str::to_owned)).collect(),
             _ => None,
         };
         let Some(use_cases) = use_cases.filter(|cases| (1..=MAX_USE_CASES).contains(&cases.len())) else {
-            return Ok(Outcome::failure(format!("`use_cases` must be 1 to {MAX_USE_CASES} sentences that say what you want to do.")));
+            return Ok(CallOutcome::failure(format!("`use_cases` must be 1 to {MAX_USE_CASES} sentences that say what you want to do.")));
         };
         let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let found = match self.0.find(use_cases, limit).await {
-            Err(Fault::Params(why)) => return Ok(Outcome::failure(why)),
+            Err(RpcError::Params(why)) => return Ok(CallOutcome::failure(why)),
             found => json!({"results": found?}),
         };
-        Ok(Outcome::text(found.to_string(), Some(found), false))
+        Ok(CallOutcome::text(found.to_string(), Some(found), false))
     }
 
-    async fn pass_on(&self, mut call: Call) -> Result<Outcome, Fault> {
+    async fn pass_on(&self, mut call: Call) -> Result<CallOutcome, RpcError> {
         let Some(Value::String(name)) = call.arguments.remove("name") else {
-            return Ok(Outcome::failure("`name` must be the name of a tool, as `find_tools` returned it."));
+            return Ok(CallOutcome::failure("`name` must be the name of a tool, as `find_tools` returned it."));
         };
         let arguments = match call.arguments.remove("arguments") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Ok(Outcome::failure("`arguments` must be an object that fits the tool's input_schema.")),
+            Some(_) => return Ok(CallOutcome::failure("`arguments` must be an object that fits the tool's input_schema.")),
         };
         match self.0.call(Call { name, arguments, ..call }).await {
             // The model chose the name, and can choose another.
-            Err(Fault::Params(why)) => Ok(Outcome::failure(why)),
+            Err(RpcError::Params(why)) => Ok(CallOutcome::failure(why)),
             other => other,
         }
     }
@@ -76,28 +76,28 @@ impl Surface for SearchMode {
             .to_owned()
     }
 
-    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, Fault>> {
+    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, RpcError>> {
         Box::pin(async move {
             match cursor {
                 None => Ok(Page { tools: definitions(), next: None }),
-                Some(_) => Err(Fault::Params("There is one page only.".to_owned())),
+                Some(_) => Err(RpcError::Params("There is one page only.".to_owned())),
             }
         })
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<CallOutcome, RpcError>> {
         Box::pin(async move {
             match call.name.as_str() {
                 "find_tools" => self.find(call.arguments).await,
                 "call_tool" => self.pass_on(call).await,
                 "connect" => self.0.connect(call.arguments).await,
-                other => Err(Fault::Params(format!("Unknown tool: {}", other.chars().take(200).collect::<String>()))),
+                other => Err(RpcError::Params(format!("Unknown tool: {}", other.chars().take(200).collect::<String>()))),
             }
         })
     }
 
     /// The three tools never change.
-    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>> {
+    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, RpcError>> {
         Box::pin(async { Ok(0) })
     }
 
@@ -164,17 +164,18 @@ fn definitions() -> Vec<Value> {
 
 impl ProjectTools {
     /// Asks discovery, and turns what it found into tools that can be called.
-    async fn search(&self, use_cases: Vec<String>, limit: u64) -> Result<Vec<Value>, Fault> {
+    async fn search(&self, use_cases: Vec<String>, limit: u64) -> Result<Vec<Value>, RpcError> {
         let arguments = json!({"use_cases": use_cases, "limit_alternatives": limit - 1});
-        let request = CallRequest { name: format!("tools.{RESERVED_PROVIDER}.find_capabilities"), arguments, ..CallRequest::default() };
-        let ToolResult { data, error, .. } = match self.tools().call(self.scope(), request).await {
+        let request =
+            CallRequest { name: CallRef::Reserved { op: "find_capabilities".to_owned() }.into(), arguments, ..CallRequest::default() };
+        let ToolResult { data, error, .. } = match self.calls().call(self.scope(), request).await {
             Ok(reply) => reply.result,
             Err(error) => {
-                return Err(reply::of_error(error).err().unwrap_or_else(|| Fault::Params("Discovery is not allowed here.".to_owned())));
+                return Err(reply::of_error(error).err().unwrap_or_else(|| RpcError::Params("Discovery is not allowed here.".to_owned())));
             }
         };
         if let Some(error) = error {
-            return Err(Fault::Params(error));
+            return Err(RpcError::Params(error));
         }
         let entries = self.callable().await?;
         let mut results = Vec::with_capacity(use_cases.len());
@@ -184,13 +185,13 @@ impl ProjectTools {
         Ok(results)
     }
 
-    async fn result(&self, capability: &Value, entries: &[Entry]) -> Result<Value, Fault> {
+    async fn result(&self, capability: &Value, entries: &[ProjectTool]) -> Result<Value, RpcError> {
         let alternatives = capability["alternatives"].as_array().into_iter().flatten();
         let primary = Some(&capability["tool"]).filter(|tool| tool.is_object());
         let (mut tools, mut missing) = (Vec::new(), Vec::new());
         for candidate in primary.into_iter().chain(alternatives) {
             let (provider, integration) = (candidate["provider"].as_str(), candidate["integration"].as_str());
-            let fitting: Vec<&Entry> = entries.iter().filter(|entry| is(entry, candidate)).collect();
+            let fitting: Vec<&ProjectTool> = entries.iter().filter(|entry| is(entry, candidate)).collect();
             for entry in &fitting {
                 tools.extend(self.define(entry).await?.map(|defined| brief(entry, &defined)));
             }
@@ -212,29 +213,29 @@ impl ProjectTools {
 }
 
 impl Searchable for ProjectTools {
-    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, Fault>> {
+    fn find(&self, use_cases: Vec<String>, limit: u64) -> BoxFuture<'_, Result<Vec<Value>, RpcError>> {
         Box::pin(self.search(use_cases, limit))
     }
 
-    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<Outcome, Fault>> {
-        Box::pin(connect::connect(self.tools(), self.scope(), arguments))
+    fn connect(&self, arguments: Map<String, Value>) -> BoxFuture<'_, Result<CallOutcome, RpcError>> {
+        Box::pin(connect::connect(&self.approver.domains, self.scope(), arguments))
     }
 }
 
-fn is(entry: &Entry, candidate: &Value) -> bool {
+fn is(entry: &ProjectTool, candidate: &Value) -> bool {
     match entry {
-        Entry::Action { integration, action, .. } => {
+        ProjectTool::Action { integration, action, .. } => {
             candidate["provider"] == integration.provider
                 && candidate["integration"] == integration.key.as_str()
                 && candidate["action"] == action.key.as_str()
         }
-        Entry::Workflow(_) => false,
+        ProjectTool::Workflow(_) => false,
     }
 }
 
-fn brief(entry: &Entry, defined: &Value) -> Value {
+fn brief(entry: &ProjectTool, defined: &Value) -> Value {
     json!({
-        "name": function_name(&entry.call_ref()),
+        "name": function_name(&entry.call_ref().to_string()),
         "description": defined["description"],
         "input_schema": defined["inputSchema"],
     })

@@ -1,5 +1,6 @@
-//! The Model Context Protocol: from JSON-RPC messages to the tools of a project or an agent and back. It speaks 2025-03-26 up to 2026-07-28
-//! and keeps no sessions. It must never know a route, a table or how a tool is run.
+//! The Model Context Protocol, as a server: from messages to the tools of a project or an agent and back. It speaks 2025-03-26 up to
+//! 2026-07-28 and keeps no sessions; what messages look like is `mcp-wire`'s business. It must never know a route, a table or how a tool is
+//! run.
 
 mod agent;
 mod answer;
@@ -11,7 +12,6 @@ mod fault;
 mod find;
 mod listen;
 mod live;
-mod message;
 mod mirror;
 mod outbox;
 mod page;
@@ -23,13 +23,12 @@ mod version;
 
 pub use agent::AgentTools;
 pub use answer::Answer;
-pub use approval::Approver;
+pub use approval::{Approver, Domains};
 pub use client::Client;
 pub use conformance::Conformance;
-pub use fault::Fault;
+pub use fault::RpcError;
 pub use find::{SearchMode, Searchable};
-pub use message::{Message, Request, RequestId, Unreadable};
+pub use mcp_wire::{Request, RequestId, Version, header};
 pub use project::ProjectTools;
 pub use server::Mcp;
-pub use surface::{Call, Outcome, Page, Progress, Surface};
-pub use version::Version;
+pub use surface::{Call, CallOutcome, Page, Progress, Surface};

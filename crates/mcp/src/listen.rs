@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
+use mcp_wire::meta;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -27,12 +28,12 @@ pub(crate) struct Listeners(Arc<Mutex<HashMap<Uuid, usize>>>);
 
 impl Listeners {
     /// A place for one more stream of this key, if there is any.
-    pub(crate) fn join(&self, caller: Uuid) -> Option<Place> {
+    pub(crate) fn join(&self, caller: Uuid) -> Option<StreamSlot> {
         let mut streams = self.streams();
         let count = streams.entry(caller).or_default();
         (*count < MAX_STREAMS).then(|| {
             *count += 1;
-            Place { listeners: self.clone(), caller }
+            StreamSlot { listeners: self.clone(), caller }
         })
     }
 
@@ -43,12 +44,12 @@ impl Listeners {
 
 /// The place of one stream; free again when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StreamSlot {
     listeners: Listeners,
     caller: Uuid,
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut streams = self.listeners.streams();
         if let Some(count) = streams.get_mut(&self.caller) {
@@ -68,7 +69,7 @@ struct Listening {
     spoke: Instant,
     ends: Instant,
     stopping: CancellationToken,
-    _place: Place,
+    _place: StreamSlot,
 }
 
 /// Tells of changes of the list of tools, if they are wanted. `subscription` is the request that opened the stream, in revisions that want
@@ -78,7 +79,7 @@ pub(crate) async fn changes(
     subscription: Option<RequestId>,
     wanted: bool,
     stopping: CancellationToken,
-    place: Place,
+    place: StreamSlot,
 ) -> BoxStream<'static, Bytes> {
     let seen = if wanted { Some(surface.fingerprint().await.unwrap_or_default()) } else { None };
     let first = match &subscription {
@@ -127,9 +128,9 @@ impl Listening {
 
 fn notification(method: &str, subscription: Option<&RequestId>, mut params: Value) -> Bytes {
     if let Some(id) = subscription {
-        params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
+        params["_meta"] = json!({meta::SUBSCRIPTION_ID: id});
     }
-    event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    event(&mcp_wire::notification(method, params))
 }
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn a_key_has_so_many_streams_and_others_have_theirs() {
         let (listeners, key) = (Listeners::default(), Uuid::new_v4());
-        let mut places: Vec<Place> = std::iter::from_fn(|| listeners.join(key)).collect();
+        let mut places: Vec<StreamSlot> = std::iter::from_fn(|| listeners.join(key)).collect();
         assert_eq!(places.len(), MAX_STREAMS);
         assert!(listeners.join(Uuid::new_v4()).is_some());
         places.pop();

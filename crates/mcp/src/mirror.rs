@@ -1,17 +1,13 @@
 //! Headers that repeat what the body says, so that whoever stands in between need not read it. They must say the same.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
+use mcp_wire::header;
 use serde_json::{Map, Value};
 
-use crate::{Fault, Request};
-
-const OPEN: &str = "=?base64?";
-const CLOSE: &str = "?=";
+use crate::{Request, RpcError};
 
 /// Holds the standard headers of a request against its body.
-pub(crate) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Fault> {
+pub(crate) fn check(headers: &HeaderMap, request: &Request) -> Result<(), RpcError> {
     same(headers, "Mcp-Method", Some(&Value::String(request.method.clone())))?;
     let named = match request.method.as_str() {
         "tools/call" | "prompts/get" => "name",
@@ -22,12 +18,12 @@ pub(crate) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Fault>
 }
 
 /// Holds the headers that a tool's schema asks for against the arguments.
-pub(crate) fn check_arguments(headers: &HeaderMap, schema: &Value, arguments: &Map<String, Value>) -> Result<(), Fault> {
+pub(crate) fn check_arguments(headers: &HeaderMap, schema: &Value, arguments: &Map<String, Value>) -> Result<(), RpcError> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Ok(()) };
     for (name, property) in properties {
         let value = arguments.get(name).filter(|value| !value.is_null());
-        if let Some(header) = property.get("x-mcp-header").and_then(Value::as_str) {
-            same(headers, &format!("Mcp-Param-{header}"), value)?;
+        if let Some(named) = property.get(header::ARGUMENT_KEYWORD).and_then(Value::as_str) {
+            same(headers, &format!("Mcp-Param-{named}"), value)?;
         } else if property.get("properties").is_some() {
             check_arguments(headers, property, value.and_then(Value::as_object).unwrap_or(&Map::new()))?;
         }
@@ -35,23 +31,19 @@ pub(crate) fn check_arguments(headers: &HeaderMap, schema: &Value, arguments: &M
     Ok(())
 }
 
-fn same(headers: &HeaderMap, name: &str, body: Option<&Value>) -> Result<(), Fault> {
+fn same(headers: &HeaderMap, name: &str, body: Option<&Value>) -> Result<(), RpcError> {
     let mut values = headers.get_all(name).iter();
     let (header, more) = (values.next(), values.next());
     if more.is_some() {
-        return Err(Fault::Header(format!("{name} is there twice")));
+        return Err(RpcError::Header(format!("{name} is there twice")));
     }
-    let header = match header.map(|value| value.to_str().map_err(|_| ()).and_then(|text| decoded(text.trim()))) {
-        None => None,
-        Some(Ok(text)) => Some(text),
-        Some(Err(())) => return Err(Fault::Header(format!("{name} cannot be read"))),
-    };
+    let header = header.map(|value| header::decode(value).ok_or_else(|| RpcError::Header(format!("{name} cannot be read")))).transpose()?;
     match (header, body) {
         (None, None) => Ok(()),
-        (None, Some(_)) => Err(Fault::Header(format!("{name} is missing"))),
-        (Some(_), None) => Err(Fault::Header(format!("{name} is there, but the body has no such value"))),
+        (None, Some(_)) => Err(RpcError::Header(format!("{name} is missing"))),
+        (Some(_), None) => Err(RpcError::Header(format!("{name} is there, but the body has no such value"))),
         (Some(header), Some(body)) if says(&header, body) => Ok(()),
-        (Some(_), Some(_)) => Err(Fault::Header(format!("{name} does not say what the body says"))),
+        (Some(_), Some(_)) => Err(RpcError::Header(format!("{name} does not say what the body says"))),
     }
 }
 
@@ -62,13 +54,6 @@ fn says(header: &str, body: &Value) -> bool {
         Value::Number(number) => header.parse::<f64>().ok() == number.as_f64(),
         _ => false,
     }
-}
-
-/// What a header value stands for: itself, or what it holds in base64.
-fn decoded(text: &str) -> Result<String, ()> {
-    let Some(inner) = text.strip_prefix(OPEN).and_then(|rest| rest.strip_suffix(CLOSE)) else { return Ok(text.to_owned()) };
-    let bytes = STANDARD.decode(inner).map_err(|_| ())?;
-    String::from_utf8(bytes).map_err(|_| ())
 }
 
 #[cfg(test)]

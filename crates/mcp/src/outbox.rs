@@ -15,12 +15,12 @@ pub(crate) struct Outbox(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: Mutex<VecDeque<Said>>,
+    waiting: Mutex<VecDeque<QueuedMessage>>,
     news: Notify,
 }
 
 #[derive(Debug)]
-struct Said {
+struct QueuedMessage {
     message: Value,
     is_step: bool,
 }
@@ -34,13 +34,13 @@ impl Outbox {
         {
             waiting.remove(oldest);
         }
-        waiting.push_back(Said { message, is_step: true });
+        waiting.push_back(QueuedMessage { message, is_step: true });
         self.0.news.notify_one();
     }
 
     /// Asks something; calls ask few questions, and none is lost.
     pub(crate) fn ask(&self, message: Value) {
-        self.waiting().push_back(Said { message, is_step: false });
+        self.waiting().push_back(QueuedMessage { message, is_step: false });
         self.0.news.notify_one();
     }
 
@@ -62,7 +62,7 @@ impl Outbox {
         self.waiting().is_empty()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<Said>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<QueuedMessage>> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::Fault;
+use crate::RpcError;
 
 /// Many clients read the first page only, so it holds a lot.
 pub(crate) const PAGE: usize = 200;
@@ -13,11 +13,11 @@ pub(crate) fn cursor_of(last: &str) -> String {
 }
 
 /// Where the page after a cursor begins.
-pub(crate) fn after(mut names: impl Iterator<Item = impl AsRef<str>>, cursor: Option<&str>) -> Result<usize, Fault> {
+pub(crate) fn after(mut names: impl Iterator<Item = impl AsRef<str>>, cursor: Option<&str>) -> Result<usize, RpcError> {
     let Some(cursor) = cursor else { return Ok(0) };
     let last = URL_SAFE_NO_PAD.decode(cursor).unwrap_or_default();
     let position = names.position(|name| name.as_ref().as_bytes() == last);
-    position.map(|position| position + 1).ok_or_else(|| Fault::Params("This cursor is not, or no longer, good; start again.".to_owned()))
+    position.map(|position| position + 1).ok_or_else(|| RpcError::Params("This cursor is not, or no longer, good; start again.".to_owned()))
 }
 
 #[cfg(test)]

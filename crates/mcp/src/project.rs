@@ -4,19 +4,19 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use calls::{CallError, Calls};
 use catalog::{Action, Integration};
 use connections::Connection;
+use definitions::format::{Format, expand_types, function_name, is_hashed};
+use definitions::{DescribedTool, Tool};
 use futures_util::future::BoxFuture;
-use kernel::json::Document;
-use kernel::{CallRef, Scope};
+use kernel::{CallName, CallRef, Scope};
 use serde_json::{Value, json};
-use tools::format::{Format, ToolView, definition, expand_types, function_name, is_hashed};
-use tools::{CallError, Tools};
 use workflows::{Artifact, Family, Query, References, WorkflowError};
 
 use crate::approval::Approver;
 use crate::page::{PAGE, after, cursor_of};
-use crate::{Call, Fault, Outcome, Page, Surface, reply};
+use crate::{Call, CallOutcome, Page, RpcError, Surface, reply};
 
 const MAX_WORKFLOWS: i64 = 500;
 
@@ -29,25 +29,28 @@ pub struct ProjectTools {
 }
 
 /// One tool, before anybody wants to read it.
-pub(crate) enum Entry {
+pub(crate) enum ProjectTool {
     Action { integration: Arc<Integration>, action: Arc<Action>, connection: String, is_one_of_many: bool, failure: Option<String> },
     Workflow(Box<Artifact>),
 }
 
-impl Entry {
-    pub(crate) fn call_ref(&self) -> String {
+impl ProjectTool {
+    pub(crate) fn call_ref(&self) -> CallRef {
         match self {
-            Self::Action { integration, action, connection, .. } => {
-                format!("tools.{}.{}.{}.{connection}", integration.provider, integration.key, action.key)
-            }
-            Self::Workflow(artifact) => CallRef::Variant { slug: artifact.slug.clone(), version: None }.to_string(),
+            Self::Action { integration, action, connection, .. } => CallRef::Gateway {
+                provider: integration.provider.to_owned(),
+                integration: integration.key.clone(),
+                action: action.key.clone(),
+                connection: connection.clone(),
+            },
+            Self::Workflow(artifact) => CallRef::Variant { slug: artifact.slug.clone(), version: None },
         }
     }
 }
 
 impl ProjectTools {
-    pub(crate) fn tools(&self) -> &Tools {
-        &self.approver.tools
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.approver.domains.calls
     }
 
     pub(crate) fn scope(&self) -> Scope {
@@ -55,32 +58,32 @@ impl ProjectTools {
     }
 
     /// What is listed: everything that the project connected or made, in an order that stays.
-    async fn entries(&self) -> Result<Vec<Entry>, Fault> {
+    async fn entries(&self) -> Result<Vec<ProjectTool>, RpcError> {
         self.entries_through(self.connections().await?).await
     }
 
     /// What can be called: the same, and what needs no account. That is not listed, for it would fill every client's context.
-    pub(crate) async fn callable(&self) -> Result<Vec<Entry>, Fault> {
+    pub(crate) async fn callable(&self) -> Result<Vec<ProjectTool>, RpcError> {
         let mut rows = self.connections().await?;
-        rows.extend(self.tools().connections.implicit(self.scope().project, &rows));
+        rows.extend(self.approver.domains.connections.implicit(self.scope().project, &rows));
         self.entries_through(rows).await
     }
 
-    async fn connections(&self) -> Result<Vec<Connection>, Fault> {
-        let found = self.tools().connections.query(self.scope().project, None, None).await;
-        found.map_err(|error| Fault::internal(&error))
+    async fn connections(&self) -> Result<Vec<Connection>, RpcError> {
+        let found = self.approver.domains.connections.query(self.scope().project, None, None).await;
+        found.map_err(|error| RpcError::internal(&error))
     }
 
-    async fn entries_through(&self, mut rows: Vec<Connection>) -> Result<Vec<Entry>, Fault> {
-        let (tools, scope) = (self.tools(), self.scope());
+    async fn entries_through(&self, mut rows: Vec<Connection>) -> Result<Vec<ProjectTool>, RpcError> {
+        let (catalog, scope) = (&self.approver.domains.catalog, self.scope());
         rows.retain(Connection::is_usable);
         rows.sort_by(|a, b| (&a.provider, &a.integration, &a.slug).cmp(&(&b.provider, &b.integration, &b.slug)));
         let mut entries = Vec::new();
         for row in &rows {
-            let Ok(integration) = tools.catalog.integration(scope.project, &row.provider, &row.integration) else { continue };
+            let Ok(integration) = catalog.integration(scope.project, &row.provider, &row.integration) else { continue };
             let is_one_of_many =
                 rows.iter().filter(|other| other.provider == row.provider && other.integration == row.integration).count() > 1;
-            entries.extend(integration.actions.iter().map(|action| Entry::Action {
+            entries.extend(integration.actions.iter().map(|action| ProjectTool::Action {
                 integration: integration.clone(),
                 action: action.clone(),
                 connection: row.slug.clone(),
@@ -90,113 +93,116 @@ impl ProjectTools {
         }
         let mut workflows = self.workflows().await?;
         workflows.sort_by(|a, b| a.slug.cmp(&b.slug));
-        entries.extend(workflows.into_iter().map(|artifact| Entry::Workflow(Box::new(artifact))));
+        entries.extend(workflows.into_iter().map(|artifact| ProjectTool::Workflow(Box::new(artifact))));
         Ok(entries)
     }
 
-    async fn workflows(&self) -> Result<Vec<Artifact>, Fault> {
-        let query = Query { limit: Some(MAX_WORKFLOWS), ..Query::default() };
-        let found = self.tools().workflows.query_artifacts(self.scope(), Family::Workflow, &query).await;
-        found.map_err(|error| Fault::internal(&error))
+    async fn workflows(&self) -> Result<Vec<Artifact>, RpcError> {
+        let mut query = Query { limit: Some(MAX_WORKFLOWS), ..Query::default() };
+        let mut found = Vec::new();
+        loop {
+            let page = self.approver.domains.workflows.query_artifacts(self.scope(), Family::Workflow, &query).await;
+            let page = page.map_err(|error| RpcError::internal(&error))?;
+            query.next = page.cursor(|last| last.id.uuid());
+            // What a tool is defined by; the rest may be large.
+            found.extend(page.rows.into_iter().map(|mut artifact| {
+                (artifact.tags, artifact.meta) = (None, None);
+                artifact
+            }));
+            if query.next.is_none() || i64::try_from(found.len()).is_ok_and(|found| found >= MAX_WORKFLOWS) {
+                return Ok(found);
+            }
+        }
     }
 
     /// The definition of a tool; a workflow that cannot be run has none.
-    pub(crate) async fn define(&self, entry: &Entry) -> Result<Option<Value>, Fault> {
+    pub(crate) async fn define(&self, entry: &ProjectTool) -> Result<Option<Value>, RpcError> {
         match entry {
-            Entry::Action { integration, action, connection, is_one_of_many, failure } => {
+            ProjectTool::Action { integration, action, connection, is_one_of_many, failure } => {
                 let description = match (failure, is_one_of_many) {
                     (Some(failure), _) => format!("{} ({failure})", action.description),
                     (None, true) => format!("{} (connection `{connection}`)", action.description),
                     (None, false) => action.description.clone(),
                 };
-                let (input, output) = (action.input_schema.value(), action.output_schema.as_ref().map(Document::value));
-                let view = ToolView {
-                    name: &entry.call_ref(),
-                    description: &description,
-                    input_schema: &input,
-                    output_schema: output.as_ref(),
-                    read_only: Some(action.read_only),
-                    destructive: Some(action.destructive),
-                };
-                let mut defined = definition(Format::Mcp, &view);
+                let tool = Tool::Action(integration.clone(), action.clone());
+                let mut defined = tool.define(Format::Mcp, &entry.call_ref().to_string(), &description);
                 defined["title"] = json!(format!("{}: {}", integration.name, action.name));
                 defined["annotations"]["openWorldHint"] = true.into();
                 Ok(Some(defined))
             }
-            Entry::Workflow(artifact) => self.define_workflow(artifact, &entry.call_ref()).await,
+            ProjectTool::Workflow(artifact) => self.define_workflow(artifact, &entry.call_ref().to_string()).await,
         }
     }
 
-    async fn define_workflow(&self, artifact: &Artifact, call_ref: &str) -> Result<Option<Value>, Fault> {
+    async fn define_workflow(&self, artifact: &Artifact, call_ref: &str) -> Result<Option<Value>, RpcError> {
         let references = References::workflow(&artifact.slug, None);
-        let found = match self.tools().workflows.retrieve(self.scope(), &references, None).await {
+        let found = match self.approver.domains.workflows.retrieve(self.scope(), &references, None).await {
             Ok(found) if found.revision.data.is_some() => found,
             Ok(_) | Err(WorkflowError::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(Fault::internal(&error)),
+            Err(error) => return Err(RpcError::internal(&error)),
         };
-        let name = artifact.name.as_deref().unwrap_or(&artifact.slug);
-        let schema = found.input_schema().map_or_else(|| json!({"type": "object"}), expand_types);
-        let view = ToolView {
-            name: call_ref,
-            description: artifact.description.as_deref().unwrap_or(name),
-            input_schema: &schema,
-            output_schema: None,
+        let title = artifact.name.as_deref().unwrap_or(&artifact.slug);
+        let tool = Tool::Described(DescribedTool {
+            title: title.to_owned(),
+            description: artifact.description.as_deref().unwrap_or(title).to_owned(),
+            input_schema: found.input_schema().map_or_else(|| json!({"type": "object"}), expand_types),
             read_only: None,
-            destructive: None,
-        };
-        let mut defined = definition(Format::Mcp, &view);
-        defined["title"] = json!(name);
+        });
+        let mut defined = tool.define(Format::Mcp, call_ref, tool.description());
+        defined["title"] = json!(tool.title());
         Ok(Some(defined))
     }
 
-    async fn page(&self, cursor: Option<&str>) -> Result<Page, Fault> {
+    async fn page(&self, cursor: Option<&str>) -> Result<Page, RpcError> {
         let entries = self.entries().await?;
-        let start = after(entries.iter().map(Entry::call_ref), cursor)?;
+        let start = after(entries.iter().map(|entry| entry.call_ref().to_string()), cursor)?;
         let rest = &entries[start..];
         let shown = &rest[..rest.len().min(PAGE)];
         let mut page = Page::default();
         for entry in shown {
             page.tools.extend(self.define(entry).await?);
         }
-        page.next = shown.last().filter(|_| rest.len() > PAGE).map(|last| cursor_of(&last.call_ref()));
+        page.next = shown.last().filter(|_| rest.len() > PAGE).map(|last| cursor_of(&last.call_ref().to_string()));
         Ok(page)
     }
 
     /// The call ref behind a name. Most names are refs, written as clients accept them.
-    async fn target(&self, name: &str) -> Result<String, Fault> {
-        if !is_hashed(name) && name.parse::<CallRef>().is_ok() {
-            return Ok(name.to_owned());
+    async fn target(&self, name: &str) -> Result<CallName, RpcError> {
+        let given = CallName::from(name.to_owned());
+        if !is_hashed(name) && given.target().is_ok() {
+            return Ok(given);
         }
-        let named = self.callable().await?.iter().map(Entry::call_ref).find(|call_ref| function_name(call_ref) == name);
-        named.ok_or_else(|| Fault::Params(format!("Unknown tool: {}", name.chars().take(200).collect::<String>())))
+        let mut callable = self.callable().await?.into_iter().map(|tool| tool.call_ref());
+        let named = callable.find(|call_ref| function_name(&call_ref.to_string()) == name);
+        named.map(CallName::from).ok_or_else(|| RpcError::Params(format!("Unknown tool: {}", name.chars().take(200).collect::<String>())))
     }
 
-    async fn run(&self, call: Call) -> Result<Outcome, Fault> {
+    async fn run(&self, call: Call) -> Result<CallOutcome, RpcError> {
         let name = self.target(&call.name).await?;
         if let Some(outcome) = self.approver.hear(&call).await? {
             return Ok(outcome);
         }
         let (request, _stop) = call.to(name, self.limit);
-        match self.tools().call(self.scope(), request).await {
+        match self.calls().call(self.scope(), request).await {
             Ok(reply) => Ok(reply::of_reply(reply)),
             Err(CallError::Waiting(approval)) => Ok(self.approver.ask(&approval, &call)),
             Err(error) => reply::of_error(error),
         }
     }
 
-    async fn look(&self) -> Result<u64, Fault> {
+    async fn look(&self) -> Result<u64, RpcError> {
         let mut hasher = DefaultHasher::new();
         for entry in self.entries().await? {
             entry.call_ref().hash(&mut hasher);
             match &entry {
-                Entry::Action { action, failure, .. } => (Arc::as_ptr(action) as usize, failure).hash(&mut hasher),
-                Entry::Workflow(artifact) => artifact.updated_at.micros().hash(&mut hasher),
+                ProjectTool::Action { action, failure, .. } => (Arc::as_ptr(action) as usize, failure).hash(&mut hasher),
+                ProjectTool::Workflow(artifact) => artifact.updated_at.micros().hash(&mut hasher),
             }
         }
         let newest = Query { limit: Some(1), ..Query::default() };
-        let newest = self.tools().workflows.query_revisions(self.scope(), Family::Workflow, &newest).await;
-        let newest = newest.map_err(|error| Fault::internal(&error))?;
-        newest.first().map(|revision| revision.id.uuid()).hash(&mut hasher);
+        let newest = self.approver.domains.workflows.query_revisions(self.scope(), Family::Workflow, &newest).await;
+        let newest = newest.map_err(|error| RpcError::internal(&error))?;
+        newest.rows.first().map(|revision| revision.id.uuid()).hash(&mut hasher);
         Ok(hasher.finish())
     }
 }
@@ -208,15 +214,15 @@ impl Surface for ProjectTools {
             .to_owned()
     }
 
-    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, Fault>> {
+    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, RpcError>> {
         Box::pin(self.page(cursor))
     }
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Fault>> {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<CallOutcome, RpcError>> {
         Box::pin(self.run(call))
     }
 
-    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>> {
+    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, RpcError>> {
         Box::pin(self.look())
     }
 }

@@ -1,24 +1,24 @@
 //! From what a call came to, to what a client reads.
 
+use calls::{CallError, CallReply, ToolResult};
 use serde_json::{Value, json};
 use store::StoreError;
-use tools::{CallError, CallReply, ToolResult};
 use workflows::WorkflowError;
 
-use crate::{Fault, Outcome};
+use crate::{CallOutcome, RpcError};
 
 /// A call that came to a result, be it that the tool said no.
-pub(crate) fn of_reply(reply: CallReply) -> Outcome {
+pub(crate) fn of_reply(reply: CallReply) -> CallOutcome {
     let ToolResult { data, error, .. } = reply.result;
     match error {
-        None => Outcome::text(text_of(&data), Some(structured(data)), false),
-        Some(error) if data.is_null() || data == Value::String(error.clone()) => Outcome::failure(error),
-        Some(error) => Outcome::failure(format!("{error}\n{data}")),
+        None => CallOutcome::text(text_of(&data), Some(structured(data)), false),
+        Some(error) if data.is_null() || data == Value::String(error.clone()) => CallOutcome::failure(error),
+        Some(error) => CallOutcome::failure(format!("{error}\n{data}")),
     }
 }
 
 /// A call that came to none. What a model can do something about is a result that says so.
-pub(crate) fn of_error(error: CallError) -> Result<Outcome, Fault> {
+pub(crate) fn of_error(error: CallError) -> Result<CallOutcome, RpcError> {
     use connections::ConnectionError as C;
     let text = error.to_string();
     match error {
@@ -29,15 +29,15 @@ pub(crate) fn of_error(error: CallError) -> Result<Outcome, Fault> {
         | CallError::ConnectionNotFound(_)
         | CallError::ActionNotFound(_)
         | CallError::Workflow(WorkflowError::NotFound(_) | WorkflowError::NotDeployed { .. }) => {
-            Err(Fault::Params(format!("Unknown tool: {text}")))
+            Err(RpcError::Params(format!("Unknown tool: {text}")))
         }
         CallError::Store(store) | CallError::Workflow(WorkflowError::Store(store)) | CallError::Connection(C::Store(store))
             if !matches!(store, StoreError::Nul | StoreError::Conflict) =>
         {
-            Err(Fault::internal(&store))
+            Err(RpcError::internal(&store))
         }
-        CallError::Interrupted(_) | CallError::Connection(C::Sealed(_) | C::Interrupted(_)) => Err(Fault::internal(&text)),
-        _ => Ok(Outcome::failure(text)),
+        CallError::Interrupted(_) | CallError::Connection(C::Sealed(_) | C::Interrupted(_)) => Err(RpcError::internal(&text)),
+        _ => Ok(CallOutcome::failure(text)),
     }
 }
 

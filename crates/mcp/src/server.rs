@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, header};
+use http::HeaderMap;
+use http::header::ACCEPT;
+use mcp_wire::{Message, header, meta};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::answer::{Answer, Running};
-use crate::client::{SESSION_HEADER, VERSION_HEADER, session_id};
+use crate::client::session_id;
 use crate::listen::Listeners;
 use crate::live::Live;
 use crate::outbox::Outbox;
-use crate::{Call, Client, Fault, Message, Outcome, Progress, Request, RequestId, Surface, Version, listen, mirror};
+use crate::version::{SERVED, UNNAMED, served};
+use crate::{Call, CallOutcome, Client, Progress, Request, RequestId, RpcError, Surface, Version, listen, mirror};
 
 /// How long a list may be taken for fresh by a client that does not listen for changes.
 const LIST_TTL_MS: u64 = 30_000;
@@ -37,7 +40,7 @@ pub struct Mcp {
 
 /// Who asks, and for what.
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RequestContext {
     pub(crate) caller: Uuid,
     pub(crate) client: Client,
     pub(crate) surface: Arc<dyn Surface>,
@@ -51,18 +54,18 @@ impl Mcp {
         self.stopping.cancel();
     }
 
-    /// Answers what a client posts. `caller` is the key behind the request: what one key has under way, no other reaches.
-    pub async fn post(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>, body: &[u8]) -> Answer {
-        match serde_json::from_slice(body) {
+    /// Answers what a client posts, or says why that is no JSON. `caller` is the key behind the request: what one key has under way, no other reaches.
+    pub async fn post(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>, message: Result<Value, String>) -> Answer {
+        match message {
             Ok(Value::Array(messages)) => self.batch(caller, headers, surface, messages).await,
             Ok(message) => self.one(caller, headers, surface, message, reads_events(headers)).await,
-            Err(error) => Answer::fault(&Fault::Parse(error.to_string()), None, Version::UNNAMED),
+            Err(error) => Answer::fault(&RpcError::Parse(error), None, UNNAMED),
         }
     }
 
     /// A stream of changes, as clients before 2026-07-28 open it.
     pub async fn changes(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>) -> Answer {
-        let version = headers.get(VERSION_HEADER).map_or(Some(Version::UNNAMED), |name| Version::named(name.to_str().ok()?.trim()));
+        let version = headers.get(header::PROTOCOL_VERSION).map_or(Some(UNNAMED), |name| served(name.to_str().ok()?.trim()));
         match version {
             Some(version) if !version.is_stateless() && reads_events(headers) => self.stream(caller, surface, None, true).await,
             Some(version) if !version.is_stateless() => Answer::status(406, "Accept must name text/event-stream."),
@@ -72,10 +75,10 @@ impl Mcp {
 
     /// 2025-03-26 knows batches; the revisions after it do not.
     async fn batch(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>, messages: Vec<Value>) -> Answer {
-        let version = headers.get(VERSION_HEADER).map(http::HeaderValue::as_bytes);
+        let version = headers.get(header::PROTOCOL_VERSION).map(http::HeaderValue::as_bytes);
         if version.is_some_and(|name| name != Version::V20250326.name().as_bytes()) || !(1..=MAX_BATCH).contains(&messages.len()) {
-            let fault = Fault::Request(format!("post one message; up to {MAX_BATCH} in 2025-03-26"));
-            return Answer::fault(&fault, None, Version::UNNAMED);
+            let fault = RpcError::Request(format!("post one message; up to {MAX_BATCH} in 2025-03-26"));
+            return Answer::fault(&fault, None, UNNAMED);
         }
         let answers = messages.into_iter().map(|message| self.one(caller, headers, surface.clone(), message, false));
         let answers = futures_util::future::join_all(answers).await;
@@ -85,13 +88,13 @@ impl Mcp {
 
     async fn one(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>, message: Value, reads_events: bool) -> Answer {
         match Message::read(message) {
-            Err(unreadable) => Answer::fault(&unreadable.fault, unreadable.id.as_ref(), Version::UNNAMED),
+            Err(unreadable) => Answer::fault(&unreadable.why.into(), unreadable.id.as_ref(), UNNAMED),
             Ok(Message::Answer { id, result }) => {
-                self.live.answer(caller, &id, result);
+                self.live.answer(caller, &id, result.ok());
                 Answer::Accepted
             }
             Ok(Message::Notification { method, params }) => {
-                if let Some(session) = headers.get(SESSION_HEADER).and_then(|session| session.to_str().ok())
+                if let Some(session) = headers.get(header::SESSION_ID).and_then(|session| session.to_str().ok())
                     && method == "notifications/cancelled"
                     && let Some(id) = params.get("requestId")
                 {
@@ -100,13 +103,13 @@ impl Mcp {
                 Answer::Accepted
             }
             Ok(Message::Request(request)) => match Client::of(headers, &request) {
-                Ok(client) => self.request(Asked { caller, client, surface, reads_events }, headers, request).await,
+                Ok(client) => self.request(RequestContext { caller, client, surface, reads_events }, headers, request).await,
                 Err(fault) => Answer::fault(&fault, Some(&request.id), Version::V20260728),
             },
         }
     }
 
-    async fn request(&self, asked: Asked, headers: &HeaderMap, request: Request) -> Answer {
+    async fn request(&self, asked: RequestContext, headers: &HeaderMap, request: Request) -> Answer {
         let (version, surface) = (asked.client.version, &asked.surface);
         let id = request.id.clone();
         let result = match (request.method.as_str(), version.is_stateless()) {
@@ -116,16 +119,16 @@ impl Mcp {
             ("subscriptions/listen", true) => return self.listen(asked, request).await,
             ("tools/list", _) => list(&**surface, &request).await,
             ("tools/call", _) => return self.call(asked, headers, request).await,
-            ("initialize" | "ping" | "server/discover" | "subscriptions/listen", _) => Err(Fault::Method(request.method)),
+            ("initialize" | "ping" | "server/discover" | "subscriptions/listen", _) => Err(RpcError::Method(request.method)),
             _ => return self.other(asked, request).await,
         };
         match result {
-            Ok(fields) => Answer::json(200, body(&id, complete(version, fields))),
+            Ok(fields) => Answer::json(200, mcp_wire::result(&id, complete(version, fields))),
             Err(fault) => Answer::fault(&fault, Some(&id), version),
         }
     }
 
-    async fn listen(&self, asked: Asked, request: Request) -> Answer {
+    async fn listen(&self, asked: RequestContext, request: Request) -> Answer {
         if !asked.reads_events {
             return Answer::status(406, "Accept must name text/event-stream.");
         }
@@ -140,13 +143,13 @@ impl Mcp {
         Answer::Events(listen::changes(surface, subscription, wanted, self.stopping.clone(), place).await)
     }
 
-    async fn call(&self, asked: Asked, headers: &HeaderMap, request: Request) -> Answer {
+    async fn call(&self, asked: RequestContext, headers: &HeaderMap, request: Request) -> Answer {
         let version = asked.client.version;
         let messages = Outbox::default();
         let outbox = asked.reads_events.then(|| messages.clone());
         let call = match read_call(&asked, &request, outbox.clone()) {
             Ok(call) if !call.name.is_empty() => call,
-            Ok(_) => return Answer::fault(&Fault::Params("`params.name` must name a tool".to_owned()), Some(&request.id), version),
+            Ok(_) => return Answer::fault(&RpcError::Params("`params.name` must name a tool".to_owned()), Some(&request.id), version),
             Err(fault) => return Answer::fault(&fault, Some(&request.id), version),
         };
         if version.is_stateless()
@@ -161,39 +164,39 @@ impl Mcp {
         Running::new(work, messages, request.id, version, token).answer(asked.reads_events).await
     }
 
-    async fn other(&self, asked: Asked, request: Request) -> Answer {
+    async fn other(&self, asked: RequestContext, request: Request) -> Answer {
         let version = asked.client.version;
         let result = match read_call(&asked, &request, None) {
             Ok(call) => self.clone().rounds(asked, request.method, call, None).await,
             Err(fault) => Err(fault),
         };
         match result {
-            Ok(result) => Answer::json(200, body(&request.id, result)),
+            Ok(result) => Answer::json(200, mcp_wire::result(&request.id, result)),
             Err(fault) => Answer::fault(&fault, Some(&request.id), version),
         }
     }
 
     /// Calls, and calls again with what the client answered, until there is a result. A client of the newest revision makes the next
     /// round itself.
-    async fn rounds(self, asked: Asked, method: String, mut call: Call, outbox: Option<Outbox>) -> Result<Value, Fault> {
+    async fn rounds(self, asked: RequestContext, method: String, mut call: Call, outbox: Option<Outbox>) -> Result<Value, RpcError> {
         for _ in 0..MAX_ROUNDS {
             let outcome = match method.as_str() {
                 "tools/call" => asked.surface.call(call.clone()).await?,
                 other => asked.surface.other(other, call.clone()).await?,
             };
             let (requests, state) = match outcome {
-                Outcome::Done(fields) => return Ok(complete(asked.client.version, fields)),
-                Outcome::NeedsInput { requests, state } => (requests, state),
+                CallOutcome::Done(fields) => return Ok(complete(asked.client.version, fields)),
+                CallOutcome::NeedsInput { requests, state } => (requests, state),
             };
             require_capabilities(&asked.client, &requests)?;
             if asked.client.version.is_stateless() {
                 return Ok(needs_input(requests, state));
             }
-            let Some(outbox) = &outbox else { return Err(Fault::Capability(json!({"elicitation": {}}))) };
+            let Some(outbox) = &outbox else { return Err(RpcError::Capability(json!({"elicitation": {}}))) };
             call.inputs = self.ask(asked.caller, requests, outbox).await;
             call.state = state;
         }
-        Err(Fault::Params("The call was asked for input too often.".to_owned()))
+        Err(RpcError::Params("The call was asked for input too often.".to_owned()))
     }
 
     /// Asks an older client, on the stream of the call that needs to know.
@@ -201,8 +204,8 @@ impl Mcp {
         let mut answers = Map::new();
         for (name, request) in requests {
             let mut question = self.live.question(caller);
-            let message = json!({"jsonrpc": "2.0", "id": question.id, "method": request["method"], "params": request["params"]});
-            outbox.ask(message);
+            let method = request["method"].as_str().unwrap_or_default();
+            outbox.ask(mcp_wire::request(question.id.as_str(), method, fields(request["params"].clone())));
             let answer = tokio::time::timeout(ANSWER_WITHIN, &mut question.answer).await;
             let answer = answer.ok().and_then(Result::ok).flatten();
             answers.insert(name, answer.unwrap_or_else(|| json!({"action": "cancel"})));
@@ -213,15 +216,15 @@ impl Mcp {
     /// Lets the client end a call that it made in a session.
     fn cancellable(
         &self,
-        asked: &Asked,
+        asked: &RequestContext,
         id: &RequestId,
-        work: BoxFuture<'static, Result<Value, Fault>>,
-    ) -> BoxFuture<'static, Result<Value, Fault>> {
+        work: BoxFuture<'static, Result<Value, RpcError>>,
+    ) -> BoxFuture<'static, Result<Value, RpcError>> {
         let Some(session) = &asked.client.session else { return work };
         let cancellable = self.live.call((asked.caller, session.clone(), id.to_string()));
         Box::pin(async move {
             tokio::select! {
-                () = cancellable.token.cancelled() => Err(Fault::Cancelled),
+                () = cancellable.token.cancelled() => Err(RpcError::Cancelled),
                 result = work => result,
             }
         })
@@ -230,11 +233,11 @@ impl Mcp {
 
 fn reads_events(headers: &HeaderMap) -> bool {
     let accepts = |value: &http::HeaderValue| value.to_str().is_ok_and(|value| value.contains("text/event-stream"));
-    headers.get_all(header::ACCEPT).iter().any(accepts)
+    headers.get_all(ACCEPT).iter().any(accepts)
 }
 
 fn initialize(surface: &dyn Surface, request: Request) -> Answer {
-    let wanted = request.params.get("protocolVersion").and_then(Value::as_str).and_then(Version::named);
+    let wanted = request.params.get("protocolVersion").and_then(Value::as_str).and_then(served);
     let version = wanted.filter(|version| !version.is_stateless()).unwrap_or(Version::NEWEST_SESSION);
     let result = json!({
         "protocolVersion": version.name(),
@@ -243,12 +246,12 @@ fn initialize(surface: &dyn Surface, request: Request) -> Answer {
         "instructions": surface.instructions(),
     });
     let session = session_id(request.params.get("capabilities").unwrap_or(&Value::Null));
-    Answer::Json { status: 200, body: body(&request.id, result), session: Some(session) }
+    Answer::Json { status: 200, body: mcp_wire::result(&request.id, result), session: Some(session) }
 }
 
 fn discover(surface: &dyn Surface) -> Map<String, Value> {
     fields(json!({
-        "supportedVersions": Version::names(),
+        "supportedVersions": SERVED.map(Version::name),
         "capabilities": surface.capabilities(),
         "instructions": surface.instructions(),
         "ttlMs": DISCOVER_TTL_MS,
@@ -256,11 +259,11 @@ fn discover(surface: &dyn Surface) -> Map<String, Value> {
     }))
 }
 
-async fn list(surface: &dyn Surface, request: &Request) -> Result<Map<String, Value>, Fault> {
+async fn list(surface: &dyn Surface, request: &Request) -> Result<Map<String, Value>, RpcError> {
     let cursor = match request.params.get("cursor") {
         None | Some(Value::Null) => None,
         Some(Value::String(cursor)) => Some(cursor.as_str()),
-        Some(_) => return Err(Fault::Params("`params.cursor` must be a string".to_owned())),
+        Some(_) => return Err(RpcError::Params("`params.cursor` must be a string".to_owned())),
     };
     let page = surface.list(cursor).await?;
     let mut result = fields(json!({"tools": page.tools, "ttlMs": LIST_TTL_MS, "cacheScope": "private"}));
@@ -269,21 +272,21 @@ async fn list(surface: &dyn Surface, request: &Request) -> Result<Map<String, Va
 }
 
 /// What a call is made of; the name is empty where the request has none.
-fn read_call(asked: &Asked, request: &Request, outbox: Option<Outbox>) -> Result<Call, Fault> {
+fn read_call(asked: &RequestContext, request: &Request, outbox: Option<Outbox>) -> Result<Call, RpcError> {
     let object = |name: &str| match request.params.get(name) {
         None => Ok(Map::new()),
         Some(Value::Object(fields)) => Ok(fields.clone()),
         Some(Value::Null) if name == "arguments" => Ok(Map::new()),
-        Some(_) => Err(Fault::Params(format!("`params.{name}` must be an object"))),
+        Some(_) => Err(RpcError::Params(format!("`params.{name}` must be an object"))),
     };
     let inputs = object("inputResponses")?;
     if let Some(name) = inputs.iter().find_map(|(name, input)| (!input.is_object()).then_some(name)) {
-        return Err(Fault::Params(format!("`params.inputResponses.{name}` must be an object")));
+        return Err(RpcError::Params(format!("`params.inputResponses.{name}` must be an object")));
     }
     let state = match request.params.get("requestState") {
         None => None,
         Some(Value::String(state)) => Some(state.clone()),
-        Some(_) => return Err(Fault::Params("`params.requestState` must be a string".to_owned())),
+        Some(_) => return Err(RpcError::Params("`params.requestState` must be a string".to_owned())),
     };
     let name = request.params.get("name").or_else(|| request.params.get("uri")).and_then(Value::as_str).unwrap_or_default();
     let token = request.meta("progressToken").filter(|token| token.is_string() || token.is_number()).cloned();
@@ -298,19 +301,19 @@ fn read_call(asked: &Asked, request: &Request, outbox: Option<Outbox>) -> Result
 }
 
 /// A client is asked nothing that it did not say it can answer.
-fn require_capabilities(client: &Client, requests: &Map<String, Value>) -> Result<(), Fault> {
+fn require_capabilities(client: &Client, requests: &Map<String, Value>) -> Result<(), RpcError> {
     for request in requests.values() {
         let method = request["method"].as_str().unwrap_or_default();
         let capability = method.split('/').next().unwrap_or_default();
         if !client.can(capability) {
-            return Err(Fault::Capability(json!({capability: {}})));
+            return Err(RpcError::Capability(json!({capability: {}})));
         }
     }
     Ok(())
 }
 
 fn needs_input(requests: Map<String, Value>, state: Option<String>) -> Value {
-    let mut result = json!({"resultType": "input_required", "inputRequests": requests, "_meta": meta()});
+    let mut result = json!({"resultType": "input_required", "inputRequests": requests, "_meta": result_meta()});
     if let Some(state) = state {
         result["requestState"] = state.into();
     }
@@ -321,7 +324,7 @@ fn needs_input(requests: Map<String, Value>, state: Option<String>) -> Value {
 fn complete(version: Version, mut fields: Map<String, Value>) -> Value {
     if version.is_stateless() {
         fields.insert("resultType".to_owned(), "complete".into());
-        fields.insert("_meta".to_owned(), meta());
+        fields.insert("_meta".to_owned(), result_meta());
     } else {
         fields.remove("ttlMs");
         fields.remove("cacheScope");
@@ -329,16 +332,12 @@ fn complete(version: Version, mut fields: Map<String, Value>) -> Value {
     Value::Object(fields)
 }
 
-fn meta() -> Value {
-    json!({"io.modelcontextprotocol/serverInfo": implementation()})
+fn result_meta() -> Value {
+    json!({meta::SERVER_INFO: implementation()})
 }
 
 fn implementation() -> Value {
     json!({"name": "toolyard", "title": "Toolyard", "version": env!("CARGO_PKG_VERSION")})
-}
-
-pub(crate) fn body(id: &RequestId, result: Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
 fn fields(value: Value) -> Map<String, Value> {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use calls::{CallRequest, ProgressStep};
 use futures_util::future::BoxFuture;
+use kernel::CallName;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tools::{CallRequest, Step};
 
 use crate::outbox::Outbox;
-use crate::{Client, Fault};
+use crate::{Client, RpcError};
 
 /// The tools that one caller sees.
 pub trait Surface: Send + Sync {
@@ -16,12 +17,12 @@ pub trait Surface: Send + Sync {
     fn instructions(&self) -> String;
 
     /// One page of definitions, in an order that stays.
-    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, Fault>>;
+    fn list<'a>(&'a self, cursor: Option<&'a str>) -> BoxFuture<'a, Result<Page, RpcError>>;
 
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Fault>>;
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<CallOutcome, RpcError>>;
 
     /// A number that changes when the list does.
-    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, Fault>>;
+    fn fingerprint(&self) -> BoxFuture<'_, Result<u64, RpcError>>;
 
     /// How long to wait between two looks at the fingerprint.
     fn watch_every(&self) -> Duration {
@@ -38,8 +39,8 @@ pub trait Surface: Send + Sync {
     }
 
     /// Anything but tools.
-    fn other<'a>(&'a self, method: &'a str, _call: Call) -> BoxFuture<'a, Result<Outcome, Fault>> {
-        Box::pin(async move { Err(Fault::Method(method.to_owned())) })
+    fn other<'a>(&'a self, method: &'a str, _call: Call) -> BoxFuture<'a, Result<CallOutcome, RpcError>> {
+        Box::pin(async move { Err(RpcError::Method(method.to_owned())) })
     }
 }
 
@@ -65,7 +66,7 @@ pub struct Call {
 
 impl Call {
     /// The same call to a tool of this name. Dropping the guard, with whoever waits, ends what an upstream server does for it.
-    pub(crate) fn to(&self, name: String, limit: Duration) -> (CallRequest, DropGuard) {
+    pub(crate) fn to(&self, name: CallName, limit: Duration) -> (CallRequest, DropGuard) {
         let stop = CancellationToken::new();
         let request = CallRequest {
             name,
@@ -81,14 +82,14 @@ impl Call {
 
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// The fields of the result.
     Done(Map<String, Value>),
     /// The client has to answer these requests, by name, and call again.
     NeedsInput { requests: Map<String, Value>, state: Option<String> },
 }
 
-impl Outcome {
+impl CallOutcome {
     /// A result of text, and of the same as data where there is any.
     pub fn text(text: impl Into<String>, structured: Option<Value>, is_error: bool) -> Self {
         let mut fields = Map::from_iter([("content".to_owned(), json!([{"type": "text", "text": text.into()}]))]);
@@ -114,15 +115,15 @@ pub struct Progress {
 
 impl Progress {
     /// Passes on what a tool says; nothing where nobody asked.
-    fn listener(&self) -> tools::Progress {
+    fn listener(&self) -> calls::Progress {
         if self.token.is_none() {
-            return tools::Progress::default();
+            return calls::Progress::default();
         }
         let progress = self.clone();
-        tools::Progress::to(move |step| progress.tell(step))
+        calls::Progress::to(move |step| progress.tell(step))
     }
 
-    pub fn tell(&self, step: Step) {
+    pub fn tell(&self, step: ProgressStep) {
         let (Some(token), Some(outbox)) = (&self.token, &self.outbox) else { return };
         let mut params = json!({"progressToken": token, "progress": step.done});
         if let Some(total) = step.total {
@@ -131,6 +132,6 @@ impl Progress {
         if let Some(message) = step.message {
             params["message"] = json!(message);
         }
-        outbox.tell(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+        outbox.tell(mcp_wire::notification("notifications/progress", params));
     }
 }

@@ -1,65 +1,48 @@
-//! The sentence model that ships in the binary, and the vectors it made before. It must never know what the sentences are for.
+//! The sentence model that ships in the binary: a table of word vectors. It must never know what the sentences are for.
 //!
-//! Nothing is loaded before somebody asks: the weights take some 90 MB of memory. Whoever asks waits for as long as they say;
-//! sentences of documents are worked through in the background and kept in a file.
+//! A sentence is the normalised sum of the vectors of its word pieces, so it takes microseconds and nothing has to be kept. `train` beside
+//! this file makes the table; `NOTICE.md` says what it is made from.
 
-mod background;
-mod kept;
-mod model;
-mod queue;
-mod recent;
+mod accents;
+mod table;
+mod tokenizer;
 
-use std::path::PathBuf;
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use catalog::search::Embedder;
 
-use catalog::search::{Embedder, Vectors};
+use table::Table;
 
-use background::Background;
-use queue::Queue;
-use recent::Recent;
+static FILE: &[u8] = include_bytes!("../sentences.table");
 
-/// How many sentences that were asked for are remembered with their vectors.
-const REMEMBERED: usize = 2048;
-
-/// The model, ready to be loaded.
+/// The model, ready to be asked.
 #[derive(Debug)]
 pub struct Sentences {
-    queue: Queue,
-    background: Background,
+    table: Table,
 }
 
 impl Sentences {
-    /// Keeps the vectors of documents in `file`, or nowhere.
-    pub fn new(file: Option<PathBuf>) -> Self {
-        Self { queue: Queue::new(Recent::new(REMEMBERED)), background: Background::new(file) }
+    pub fn new() -> Self {
+        Self { table: Table::read(FILE).unwrap_or_default() }
+    }
+}
+
+impl Default for Sentences {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl Embedder for Sentences {
-    fn ask(&self, sentences: &[&str], within: Duration) -> Vec<Option<Vec<f32>>> {
-        let deadline = Instant::now() + within;
-        let (reply, replies) = mpsc::channel();
-        let mut vectors = vec![None; sentences.len()];
-        let mut missing = 0;
-        for (at, sentence) in sentences.iter().enumerate() {
-            vectors[at] = self.queue.remembered(sentence);
-            if vectors[at].is_none() {
-                self.queue.add(sentence, at, reply.clone());
-                missing += 1;
-            }
+    fn embed(&self, sentence: &str) -> Option<Vec<f32>> {
+        let mut sum = vec![0.0; self.table.width()];
+        tokenizer::pieces(sentence, |piece| self.table.find(piece), |token| self.table.add(token, &mut sum));
+        let length = sum.iter().map(|x| x * x).sum::<f32>().sqrt();
+        if length <= 0.0 {
+            return None;
         }
-        drop(reply);
-        while missing > 0 {
-            let Ok((at, vector)) = replies.recv_timeout(deadline.saturating_duration_since(Instant::now())) else { break };
-            vectors[at] = vector;
-            missing -= 1;
+        for x in &mut sum {
+            *x /= length;
         }
-        vectors
-    }
-
-    fn prepare(&self, sentences: Vec<String>, done: Box<dyn FnOnce(Vectors) + Send>) {
-        self.background.add(sentences, done);
+        Some(sum)
     }
 }
 
@@ -67,42 +50,26 @@ impl Embedder for Sentences {
 mod tests {
     use super::*;
 
-    const PATIENT: Duration = Duration::from_mins(2);
+    fn cosine(left: &str, right: &str) -> f32 {
+        let model = Sentences::new();
+        let (left, right) = (model.embed(left).expect("a vector"), model.embed(right).expect("a vector"));
+        left.iter().zip(&right).map(|(a, b)| a * b).sum()
+    }
 
     #[test]
     fn near_sentences_have_near_vectors() {
-        let model = Sentences::new(None);
-        let all = model.ask(&["send an email", "write a mail to somebody", "delete a repository", " "], PATIENT);
-        let [Some(send), Some(write), Some(delete), None] = all.as_slice() else { panic!("three vectors and a blank") };
-        let cosines = Vectors::new(&[write.clone(), delete.clone()]).cosines(send);
-        assert!(cosines[0] > cosines[1] + 0.2, "{cosines:?}");
+        assert!(cosine("send an email", "write a mail to somebody") > cosine("send an email", "delete a repository") + 0.2);
+        assert!(
+            cosine("what is the weather tomorrow", "get the forecast") > cosine("what is the weather tomorrow", "get an invoice") + 0.2
+        );
+        assert!((cosine("Crème brûlée", "creme brulee") - 1.0).abs() < 1e-5);
     }
 
     #[test]
-    fn whoever_cannot_wait_goes_without() {
-        let model = Sentences::new(None);
-        assert_eq!(model.ask(&["nobody has asked this before"], Duration::ZERO), [None]);
-        assert!(model.ask(&["nobody has asked this before"], PATIENT)[0].is_some());
-        assert!(model.ask(&["nobody has asked this before"], Duration::ZERO)[0].is_some(), "it is remembered");
-    }
-
-    #[test]
-    fn documents_are_prepared_once_and_kept() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("vectors");
-        let prepare = |texts: &[&str]| {
-            let model = Sentences::new(Some(file.clone()));
-            let (send, receive) = mpsc::channel();
-            let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-            model.prepare(texts, Box::new(move |vectors| send.send(vectors).expect("somebody waits")));
-            receive.recv_timeout(PATIENT).expect("vectors")
-        };
-        let first = prepare(&["create an issue", "list all files"]);
-        let size = std::fs::metadata(&file).expect("a file").len();
-        let again = prepare(&["list all files", "create an issue"]);
-        assert_eq!(std::fs::metadata(&file).expect("a file").len(), size, "nothing new was embedded");
-        let asked = Sentences::new(None).ask(&["create an issue"], PATIENT).remove(0).expect("a vector");
-        let (first, again) = (first.cosines(&asked), again.cosines(&asked));
-        assert!(first[0] > 0.99 && (first[0] - again[1]).abs() < 1e-6, "{first:?} {again:?}");
+    fn what_has_no_words_has_no_vector() {
+        let model = Sentences::new();
+        for text in ["", " \n\t", "\u{0}\u{fffd}", &"x".repeat(101)] {
+            assert_eq!(model.embed(text), None, "{text:?}");
+        }
     }
 }

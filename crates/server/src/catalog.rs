@@ -241,11 +241,13 @@ impl EventBody {
 pub struct ListIntegrations {
     /// Words to look for; fewer than three characters are ignored.
     pub search: Option<String>,
-    /// `usage` or `alphabetically`.
+    #[param(inline, required = false, value_type = crate::shapes::SortWord)]
     pub sort_by: Option<String>,
     pub category: Option<String>,
     /// 20 by default, 1000 at most.
+    #[param(minimum = 0)]
     pub limit: Option<i64>,
+    #[param(inline, required = false, value_type = crate::shapes::CursorText)]
     pub cursor: Option<String>,
     #[param(ignore)]
     pub full_details: Unused,

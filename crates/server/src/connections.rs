@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use catalog::CatalogError;
-use connections::{Connection, NewConnection, Refreshed};
+use connections::{ConnectResult, Connection, NewConnection};
 use http::StatusCode;
 use kernel::{ConnectionId, Scope};
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::{ApiError, ApiResult, Unused};
+use crate::edge::{ApiError, ApiResult, Code, Json, Unused};
 
 /// A connection.
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,7 +27,6 @@ pub struct ConnectionBody {
     pub integration_key: String,
     pub flags: ConnectionFlags,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     pub tags: Option<Value>,
     /// What the caller gave, and `account`: whose account it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +96,7 @@ pub struct CreateConnection {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewConnectionBody {
-    /// Letters, digits, `-` and single `_`.
+    #[schema(value_type = crate::shapes::SlugText)]
     pub slug: String,
     #[schema(example = "native")]
     pub provider_key: String,
@@ -106,7 +104,6 @@ pub struct NewConnectionBody {
     pub integration_key: String,
     pub name: Option<String>,
     pub description: Option<String>,
-    #[schema(value_type = Option<Object>)]
     pub tags: Option<Value>,
     #[schema(value_type = Option<Object>)]
     pub meta: Option<Map<String, Value>>,
@@ -179,8 +176,8 @@ pub struct RefreshConnection {
     pub force: Option<bool>,
 }
 
-impl From<Refreshed> for ConnectionBody {
-    fn from(Refreshed { connection, redirect_url, note }: Refreshed) -> Self {
+impl From<ConnectResult> for ConnectionBody {
+    fn from(ConnectResult { connection, redirect_url, note }: ConnectResult) -> Self {
         let mut body = Self::from(connection);
         if note.is_some() {
             body.status.get_or_insert(ConnectionStatus { redirect_url: None, message: None }).message = note;
@@ -286,7 +283,9 @@ pub(crate) async fn delete(app: &App, scope: Scope, id: ConnectionId) -> ApiResu
 
 pub(crate) async fn refresh(app: &App, scope: Scope, id: ConnectionId, options: RefreshConnection) -> ApiResult<Json<ConnectionAnswer>> {
     let refreshed = app.connections.refresh(scope, id, options.force.unwrap_or(false)).await.map_err(|error| match error {
-        connections::ConnectionError::Inactive(_) => ApiError::conflict(error.to_string(), json!({"connection_id": id})),
+        connections::ConnectionError::Inactive(_) => {
+            ApiError::conflict(Code::ConnectionRevoked, error.to_string(), json!({"connection_id": id}))
+        }
         other => other.into(),
     })?;
     Ok(Json(ConnectionAnswer { count: 1, connection: refreshed.into() }))
@@ -307,7 +306,7 @@ macro_rules! connection_routes {
     ($tag:literal, $root:literal, $query:literal, $one:literal, $refresh:literal, $revoke:literal, $usage:literal,
      $view_scope:literal, $edit_scope:literal, $view:ty, $edit:ty,
      [$id_query:literal, $id_create:literal, $id_fetch:literal, $id_delete:literal, $id_refresh:literal, $id_revoke:literal, $id_usage:literal]) => {
-        use axum::Json;
+        use crate::edge::Json;
         use axum::extract::State;
         use http::StatusCode;
         use kernel::ConnectionId;
@@ -327,7 +326,7 @@ macro_rules! connection_routes {
 
         /// Connect an account
         #[utoipa::path(post, path = $root, operation_id = $id_create, tag = $tag, security(("key" = [$edit_scope])),
-            request_body = CreateConnection, responses((status = 200, body = ConnectionAnswer), (status = 409, description = "The slug is taken")))]
+            request_body = CreateConnection, responses((status = 200, body = ConnectionAnswer), (status = 409, description = "The slug is taken, or the project has as many connections as it may")))]
         pub(crate) async fn create(Scoped(scope, _): Scoped<$edit>, State(app): State<App>, Payload(body): Payload<CreateConnection>) -> ApiResult<Json<ConnectionAnswer>> {
             shared::create(&app, scope, body).await
         }

@@ -1,17 +1,27 @@
 //! The HTTP edge: routes per resource, keys to scopes, errors to responses, the OpenAPI document and the pages. It holds no rules and no
 //! queries; it must never reach a provider or a table itself.
 
+pub mod access;
+pub mod addresses;
 pub mod admin;
 pub mod agents;
+pub mod aliases;
 pub mod catalog;
 pub mod connections;
+pub mod document;
 pub mod edge;
 pub mod environments;
+pub mod grants;
 pub mod histories;
+mod listen;
 pub mod mcp;
+pub mod oauth;
 pub mod operations;
 pub mod pages;
+pub mod people;
 mod routes;
+pub mod secrets;
+pub mod shapes;
 pub mod tools;
 pub mod triggers;
 pub mod workflows;
@@ -22,16 +32,25 @@ use std::time::Duration;
 use ::agents::Agents;
 use ::catalog::Catalog;
 use ::connections::Connections;
+use ::grants::Grants;
 use ::imports::Imports;
 use ::mcp::Mcp;
-use ::tools::Tools;
+use ::people::People;
+use ::secrets::Secrets;
 use ::triggers::Triggers;
 use ::workflows::Workflows;
 use accounts::Accounts;
+use calls::Calls;
+use definitions::Definitions;
+use discovery::Discovery;
 use kernel::Clock;
 use kernel::key::KeyHash;
+use kernel::signed::Signer;
 use store::Db;
+use work::Workers;
 
+pub use edge::Peer;
+pub use listen::{ConnectionLimits, listen};
 pub use routes::{Service, openapi, routes, service};
 
 /// What every handler may use.
@@ -43,23 +62,33 @@ pub struct App(Arc<Parts>);
 pub struct Parts {
     pub db: Db,
     pub clock: Clock,
+    pub workers: Workers,
     pub accounts: Accounts,
+    pub people: People,
+    pub grants: Grants,
     pub catalog: Catalog,
     pub connections: Connections,
     pub workflows: Workflows,
     pub imports: Imports,
-    pub tools: Tools,
+    pub secrets: Secrets,
+    pub calls: Calls,
+    pub definitions: Definitions,
+    pub discovery: Discovery,
     pub triggers: Triggers,
     pub agents: Agents,
     pub mcp: Mcp,
+    pub signer: Signer,
     pub operator_key: KeyHash,
     pub metrics: operations::Metrics,
+    pub readiness: operations::health::DatabaseProbe,
     pub options: Options,
 }
 
 /// Settings of the edge.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Where others reach this server.
+    pub public_url: String,
     /// The largest request body, in bytes.
     pub body_limit: usize,
     /// How long one request may take.
@@ -72,11 +101,18 @@ pub struct Options {
     pub web_origin: Option<String>,
     /// Who gives out access tokens for `/mcp`, for clients that look for one.
     pub authorization_server: Option<String>,
+    /// Addresses of proxies, which say where requests really come from.
+    pub proxies: Vec<ipnet::IpNet>,
     /// Whether the fixtures of the MCP conformance suite are there.
     pub mcp_conformance: bool,
 }
 
 impl Options {
+    /// Where others reach this server, ready for a path.
+    pub(crate) fn public_url(&self) -> &str {
+        self.public_url.trim_end_matches('/')
+    }
+
     /// How long a run may take within one request.
     pub(crate) fn run_limit(&self) -> Duration {
         run_limit(self.request_timeout)

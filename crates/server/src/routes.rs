@@ -5,36 +5,20 @@ use axum::extract::Request;
 use tower::Layer;
 use tower::util::{MapRequest, MapRequestLayer};
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, Any, CorsLayer};
 use utoipa::OpenApi;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::document::{Document, finished};
 use crate::edge::{mount, watch};
-use crate::{App, admin, agents, environments, mcp, operations, pages, tools, triggers, workflows};
+use crate::{
+    App, access, admin, agents, aliases, environments, grants, mcp, oauth, operations, pages, people, secrets, tools, triggers, workflows,
+};
 
-#[derive(OpenApi)]
-#[openapi(
-    info(title = "Toolyard", description = "Tools, connections and triggers for agents. Every path also works under `/api` and `/preview`, with and without a trailing slash."),
-    modifiers(&Security)
-)]
-struct Document;
-
-struct Security;
-
-impl utoipa::Modify for Security {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let components = document.components.get_or_insert_default();
-        let key = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some("A project key; `Authorization: ApiKey <key>` is the same."))
-            .build();
-        components.add_security_scheme("key", SecurityScheme::Http(key));
-        let operator = ApiKeyValue::with_description("Authorization", "`Access <operator key>`");
-        components.add_security_scheme("operator", SecurityScheme::ApiKey(ApiKey::Header(operator)));
-    }
-}
+/// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
+const WORTH_COMPRESSING: u64 = 1024;
 
 fn table() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Document::openapi())
@@ -51,6 +35,10 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(admin::keys::revoke))
         .routes(routes!(tools::oauth_apps::set_everywhere, tools::oauth_apps::list_everywhere))
         .routes(routes!(tools::oauth_apps::delete_everywhere))
+        .routes(routes!(access::check))
+        .routes(routes!(secrets::rows::list, secrets::rows::create))
+        .routes(routes!(secrets::rows::fetch, secrets::rows::change, secrets::rows::delete))
+        .routes(routes!(secrets::reads::list))
         .routes(routes!(tools::catalog::providers))
         .routes(routes!(tools::catalog::provider))
         .routes(routes!(tools::catalog::integrations))
@@ -61,6 +49,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::connections::query))
         .routes(routes!(tools::connections::create))
         .routes(routes!(pages::callback))
+        .routes(routes!(pages::callback_of_app))
         .routes(routes!(tools::connections::fetch, tools::connections::delete))
         .routes(routes!(tools::connections::refresh))
         .routes(routes!(tools::connections::revoke))
@@ -84,6 +73,7 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::approvals::list))
         .routes(routes!(tools::approvals::fetch, tools::approvals::decide))
         .routes(routes!(tools::approvals::policy, tools::approvals::set_policy))
+        .routes(routes!(tools::approvals::explain))
         .routes(routes!(tools::call::call))
         .routes(routes!(tools::calls::list))
         .routes(routes!(tools::market::connected))
@@ -118,32 +108,36 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::connections::refresh))
         .routes(routes!(triggers::connections::revoke))
         .routes(routes!(triggers::connections::usage))
-        .routes(routes!(workflows::history::query))
-        .routes(routes!(workflows::history::create))
         .routes(routes!(workflows::invoke::invoke))
         .routes(routes!(workflows::runs::list))
         .routes(routes!(workflows::runs::fetch))
         .routes(routes!(workflows::runs::signing_secret))
+        .routes(routes!(workflows::history::query))
+        .routes(routes!(workflows::history::create))
         .routes(routes!(workflows::history::fetch, workflows::history::edit))
         .routes(routes!(workflows::history::archive))
         .routes(routes!(workflows::history::unarchive))
         .routes(routes!(workflows::history::query_variants))
         .routes(routes!(workflows::history::create_variant))
         .routes(routes!(workflows::history::fork))
-        .routes(routes!(workflows::history::fetch_variant))
+        .routes(routes!(workflows::history::fetch_variant, workflows::history::edit_variant))
         .routes(routes!(workflows::history::archive_variant))
         .routes(routes!(workflows::history::unarchive_variant))
         .routes(routes!(workflows::history::query_revisions))
+        .routes(routes!(workflows::history::create_revision))
         .routes(routes!(workflows::history::commit))
         .routes(routes!(workflows::history::log))
         .routes(routes!(workflows::history::retrieve))
         .routes(routes!(workflows::history::resolve))
         .routes(routes!(workflows::deploy::deploy))
-        .routes(routes!(workflows::history::fetch_revision))
+        .routes(routes!(workflows::history::fetch_revision, workflows::history::edit_revision))
         .routes(routes!(workflows::history::archive_revision))
         .routes(routes!(workflows::history::unarchive_revision))
+        .routes(routes!(workflows::simple::query))
         .routes(routes!(workflows::simple::create))
-        .routes(routes!(workflows::simple::fetch))
+        .routes(routes!(workflows::simple::fetch, workflows::simple::edit))
+        .routes(routes!(workflows::simple::archive))
+        .routes(routes!(workflows::simple::unarchive))
         .routes(routes!(environments::history::query))
         .routes(routes!(environments::history::create))
         .routes(routes!(environments::history::fetch, environments::history::edit))
@@ -152,18 +146,23 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(environments::history::query_variants))
         .routes(routes!(environments::history::create_variant))
         .routes(routes!(environments::history::fork))
-        .routes(routes!(environments::history::fetch_variant))
+        .routes(routes!(environments::history::fetch_variant, environments::history::edit_variant))
         .routes(routes!(environments::history::archive_variant))
         .routes(routes!(environments::history::unarchive_variant))
         .routes(routes!(environments::history::query_revisions))
+        .routes(routes!(environments::history::create_revision))
         .routes(routes!(environments::history::commit))
         .routes(routes!(environments::history::log))
         .routes(routes!(environments::history::retrieve))
         .routes(routes!(environments::history::resolve))
-        .routes(routes!(environments::history::fetch_revision))
+        .routes(routes!(environments::history::fetch_revision, environments::history::edit_revision))
         .routes(routes!(environments::history::archive_revision))
         .routes(routes!(environments::history::unarchive_revision))
+        .routes(routes!(environments::simple::query))
         .routes(routes!(environments::simple::create))
+        .routes(routes!(environments::simple::fetch, environments::simple::edit))
+        .routes(routes!(environments::simple::archive))
+        .routes(routes!(environments::simple::unarchive))
         .routes(routes!(environments::simple::guard))
         .routes(routes!(environments::simple::unguard))
         .routes(routes!(triggers::subscriptions::create, triggers::subscriptions::list))
@@ -194,16 +193,101 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::ingress::native, triggers::ingress::handshake))
         .routes(routes!(triggers::ingress::composio))
         .routes(routes!(pages::show, pages::submit))
+        .routes(routes!(pages::sign_in::show, pages::sign_in::submit))
+        .routes(routes!(pages::sign_in::sign_out))
+        .routes(routes!(pages::provider::start))
+        .routes(routes!(pages::provider::callback))
+        .routes(routes!(pages::link::show, pages::link::submit))
+        .routes(routes!(pages::invitation::show, pages::invitation::submit))
+        .routes(routes!(pages::account::show, pages::account::submit))
+        .routes(routes!(people::me::me))
+        .routes(routes!(people::sessions::list, people::sessions::end_others))
+        .routes(routes!(people::sessions::end))
+        .routes(routes!(people::members::list))
+        .routes(routes!(people::members::edit, people::members::remove))
+        .routes(routes!(people::invitations::create, people::invitations::list))
+        .routes(routes!(people::invitations::revoke))
         .routes(routes!(mcp::project::post, mcp::project::changes))
         .routes(routes!(mcp::agent::post, mcp::agent::changes))
         .routes(routes!(mcp::metadata::root))
         .routes(routes!(mcp::metadata::project))
         .routes(routes!(mcp::metadata::agent))
+        .routes(routes!(oauth::metadata::root))
+        .routes(routes!(oauth::metadata::openid))
+        .routes(routes!(oauth::register::register))
+        .routes(routes!(oauth::authorize::show, oauth::authorize::decide))
+        .routes(routes!(oauth::token::token))
+        .routes(routes!(oauth::revoke::revoke))
+        .routes(routes!(oauth::introspect::introspect))
+        .routes(routes!(oauth::device::begin))
+        .routes(routes!(oauth::device::show, oauth::device::decide))
+        .routes(routes!(grants::list))
+        .routes(routes!(grants::fetch, grants::revoke))
+        .routes(routes!(grants::own))
+        .routes(routes!(grants::revoke_own))
+        .merge(alias_table())
+}
+
+/// Workflows under other names.
+fn alias_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(aliases::applications::history::query))
+        .routes(routes!(aliases::applications::history::create))
+        .routes(routes!(aliases::applications::history::fetch, aliases::applications::history::edit))
+        .routes(routes!(aliases::applications::history::archive))
+        .routes(routes!(aliases::applications::history::unarchive))
+        .routes(routes!(aliases::applications::history::query_variants))
+        .routes(routes!(aliases::applications::history::create_variant))
+        .routes(routes!(aliases::applications::history::fork))
+        .routes(routes!(aliases::applications::history::fetch_variant, aliases::applications::history::edit_variant))
+        .routes(routes!(aliases::applications::history::archive_variant))
+        .routes(routes!(aliases::applications::history::unarchive_variant))
+        .routes(routes!(aliases::applications::history::query_revisions))
+        .routes(routes!(aliases::applications::history::create_revision))
+        .routes(routes!(aliases::applications::history::commit))
+        .routes(routes!(aliases::applications::history::log))
+        .routes(routes!(aliases::applications::history::retrieve))
+        .routes(routes!(aliases::applications::history::resolve))
+        .routes(routes!(aliases::applications::deploy::deploy))
+        .routes(routes!(aliases::applications::history::fetch_revision, aliases::applications::history::edit_revision))
+        .routes(routes!(aliases::applications::history::archive_revision))
+        .routes(routes!(aliases::applications::history::unarchive_revision))
+        .routes(routes!(aliases::applications::simple::query))
+        .routes(routes!(aliases::applications::simple::create))
+        .routes(routes!(aliases::applications::simple::fetch, aliases::applications::simple::edit))
+        .routes(routes!(aliases::applications::simple::archive))
+        .routes(routes!(aliases::applications::simple::unarchive))
+        .routes(routes!(aliases::evaluators::history::query))
+        .routes(routes!(aliases::evaluators::history::create))
+        .routes(routes!(aliases::evaluators::history::fetch, aliases::evaluators::history::edit))
+        .routes(routes!(aliases::evaluators::history::archive))
+        .routes(routes!(aliases::evaluators::history::unarchive))
+        .routes(routes!(aliases::evaluators::history::query_variants))
+        .routes(routes!(aliases::evaluators::history::create_variant))
+        .routes(routes!(aliases::evaluators::history::fork))
+        .routes(routes!(aliases::evaluators::history::fetch_variant, aliases::evaluators::history::edit_variant))
+        .routes(routes!(aliases::evaluators::history::archive_variant))
+        .routes(routes!(aliases::evaluators::history::unarchive_variant))
+        .routes(routes!(aliases::evaluators::history::query_revisions))
+        .routes(routes!(aliases::evaluators::history::create_revision))
+        .routes(routes!(aliases::evaluators::history::commit))
+        .routes(routes!(aliases::evaluators::history::log))
+        .routes(routes!(aliases::evaluators::history::retrieve))
+        .routes(routes!(aliases::evaluators::history::resolve))
+        .routes(routes!(aliases::evaluators::deploy::deploy))
+        .routes(routes!(aliases::evaluators::history::fetch_revision, aliases::evaluators::history::edit_revision))
+        .routes(routes!(aliases::evaluators::history::archive_revision))
+        .routes(routes!(aliases::evaluators::history::unarchive_revision))
+        .routes(routes!(aliases::evaluators::simple::query))
+        .routes(routes!(aliases::evaluators::simple::create))
+        .routes(routes!(aliases::evaluators::simple::fetch, aliases::evaluators::simple::edit))
+        .routes(routes!(aliases::evaluators::simple::archive))
+        .routes(routes!(aliases::evaluators::simple::unarchive))
 }
 
 /// The OpenAPI document.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    table().split_for_parts().1
+    finished(table().split_for_parts().1)
 }
 
 /// Rewrites the path, then routes.
@@ -225,13 +309,13 @@ pub fn service(mut router: Router<App>, app: App) -> Service {
     let mut router = router
         .layer(axum::Extension(inside))
         .layer(axum::middleware::from_fn_with_state(app.clone(), watch::watch))
-        .layer(CompressionLayer::new());
+        .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(SizeAbove::new(WORTH_COMPRESSING))));
     if !app.options.cors_origins.is_empty() {
         let origins: Vec<http::HeaderValue> = app.options.cors_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
         let any = app.options.cors_origins.iter().any(|origin| origin == "*");
         let origins = if any { AllowOrigin::any() } else { AllowOrigin::list(origins) };
         let cors = CorsLayer::new().allow_origin(origins).allow_methods(Any).allow_headers(AllowHeaders::mirror_request());
-        router = router.layer(cors.expose_headers([http::header::WWW_AUTHENTICATE, mcp::SESSION]));
+        router = router.layer(cors.expose_headers([http::header::WWW_AUTHENTICATE, ::mcp::header::SESSION_ID]));
     }
     MapRequestLayer::new(mount::normalise as fn(Request) -> Request).layer(router.with_state(app))
 }

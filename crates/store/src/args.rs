@@ -6,7 +6,7 @@ use kernel::{Id, Slug, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::StoreError;
+use crate::{Row, StoreError};
 
 /// One argument of a query.
 #[derive(Clone, Debug)]
@@ -24,6 +24,27 @@ impl Arg<'_> {
         match self {
             Self::Text(Some(text)) if text.contains('\0') => Err(StoreError::Nul),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a row holds this value.
+    pub(crate) fn is_in(&self, row: &Row, column: &str) -> bool {
+        match self {
+            Self::Uuid(value) => row.get::<Option<Uuid>>(column).is_ok_and(|held| held == *value),
+            Self::Text(value) => row.get::<Option<String>>(column).is_ok_and(|held| held.as_deref() == value.as_deref()),
+            Self::Int(value) => row.get::<Option<i64>>(column).is_ok_and(|held| held == *value),
+            Self::Bool(value) => row.get::<Option<bool>>(column).is_ok_and(|held| held == *value),
+            Self::Bytes(value) => row.get::<Option<Vec<u8>>>(column).is_ok_and(|held| held.as_deref() == value.as_deref()),
+        }
+    }
+
+    pub(crate) fn into_owned(self) -> Arg<'static> {
+        match self {
+            Self::Uuid(value) => Arg::Uuid(value),
+            Self::Text(value) => Arg::Text(value.map(|text| Cow::Owned(text.into_owned()))),
+            Self::Int(value) => Arg::Int(value),
+            Self::Bool(value) => Arg::Bool(value),
+            Self::Bytes(value) => Arg::Bytes(value.map(|bytes| Cow::Owned(bytes.into_owned()))),
         }
     }
 }

@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
+use sqlx::Transaction;
 use sqlx::postgres::{PgConnectOptions, Postgres};
-use sqlx::sqlite::{Sqlite, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Executor, Transaction};
 
-use crate::postgres::PgServer;
-use crate::sqlite::{Held, SqliteFile};
-use crate::{Arg, Row, StoreError};
+use crate::postgres::{PgServer, run, run_each, run_many};
+use crate::query::{Query, Reply, Want};
+use crate::remembered::Changes;
+use crate::sqlite::{SqliteFile, SqliteTx};
+use crate::{Arg, Many, Row, StoreError};
 
 const PING: Duration = Duration::from_millis(900);
 
@@ -22,59 +25,41 @@ pub enum Db {
 }
 
 /// A transaction; it is rolled back unless it is committed.
-pub enum Tx {
-    Sqlite(Held),
+#[derive(Debug)]
+pub struct Tx {
+    inner: Inner,
+    /// The tables that it wrote, of those that are remembered.
+    written: u64,
+    changes: Arc<Changes>,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Sqlite(SqliteTx),
     Postgres(Transaction<'static, Postgres>),
-}
-
-impl std::fmt::Debug for Tx {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tx")
-    }
-}
-
-/// Binds the arguments and runs one call of sqlx.
-macro_rules! run {
-    ($database:ty, $sql:expr, $args:expr, $call:ident, $executor:expr) => {{
-        let mut query = sqlx::query::<$database>($sql);
-        for arg in $args {
-            arg.check()?;
-            query = match arg {
-                Arg::Uuid(value) => query.bind(value),
-                Arg::Text(value) => query.bind(value.map(std::borrow::Cow::into_owned)),
-                Arg::Int(value) => query.bind(value),
-                Arg::Bool(value) => query.bind(value),
-                Arg::Bytes(value) => query.bind(value.map(std::borrow::Cow::into_owned)),
-            };
-        }
-        query.$call($executor).await
-    }};
 }
 
 impl Db {
     /// Opens `sqlite://FILE` (made when missing) or `postgres://…`.
     pub async fn open(address: &str) -> Result<Self, StoreError> {
+        let refuse = || StoreError::Address(redact(address));
         if address.starts_with("postgres://") || address.starts_with("postgresql://") {
-            let options = PgConnectOptions::from_str(address).map_err(|_| StoreError::Address(redact(address)))?;
+            let options = PgConnectOptions::from_str(address).map_err(|_| refuse())?;
             return Ok(Self::Postgres(PgServer::open(options).await?));
         }
-        if !address.starts_with("sqlite:") || address.contains(":memory:") {
-            return Err(StoreError::Address(redact(address)));
+        let file = Self::file(address).filter(|file| !file.to_string_lossy().contains(":memory:")).ok_or_else(refuse)?;
+        // How others write that the file may be made and written, which it may anyway.
+        if !matches!(address.split_once('?').map(|(_, options)| options), None | Some("" | "mode=rwc" | "mode=rw")) {
+            return Err(refuse());
         }
-        let options = SqliteConnectOptions::from_str(address)
-            .map_err(|_| StoreError::Address(redact(address)))?
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Normal)
-            .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(10));
-        Ok(Self::Sqlite(SqliteFile::open(options).await?))
+        Ok(Self::Sqlite(SqliteFile::open(file)?))
     }
 
     /// The file of a SQLite address.
     pub fn file(address: &str) -> Option<PathBuf> {
         let rest = address.strip_prefix("sqlite:")?;
-        Some(PathBuf::from(rest.strip_prefix("//").unwrap_or(rest).split('?').next()?))
+        let file = rest.strip_prefix("//").unwrap_or(rest).split('?').next()?;
+        Some(PathBuf::from(percent_decode_str(file).decode_utf8().ok()?.into_owned())).filter(|file| !file.as_os_str().is_empty())
     }
 
     /// Whether there is something to open: a SQLite file may not have been made yet.
@@ -89,6 +74,16 @@ impl Db {
         Ok(())
     }
 
+    /// Whether a commit goes through: a row is made and removed again, and nobody ever sees it. It is larger than most, since a disk that is
+    /// nearly full takes small ones for a while.
+    pub async fn try_write(&self) -> Result<(), StoreError> {
+        let name = format!("write-test-{}", uuid::Uuid::now_v7());
+        let mut tx = self.begin().await?;
+        tx.execute("insert into settings (name, value) values ($1, $2)", [Arg::from(name.as_str()), Arg::from(vec![0; 32 << 10])]).await?;
+        tx.execute("delete from settings where name = $1", [Arg::from(name.as_str())]).await?;
+        tx.commit().await
+    }
+
     /// The name of the database's kind.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -99,68 +94,120 @@ impl Db {
 
     /// Every row of a reading query.
     pub async fn all<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_all, file.reader().await?.get()?)?.into_iter().map(Row::Sqlite).collect(),
-            Self::Postgres(server) => {
-                run!(Postgres, sql, args, fetch_all, &mut *server.acquire().await?)?.into_iter().map(Row::Postgres).collect()
-            }
-        })
+        Ok(self.read(Query::new(sql, args)?, Want::All).await?.rows)
     }
 
     /// The row of a reading query, if there is one.
     pub async fn optional<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_optional, file.reader().await?.get()?)?.map(Row::Sqlite),
-            Self::Postgres(server) => run!(Postgres, sql, args, fetch_optional, &mut *server.acquire().await?)?.map(Row::Postgres),
-        })
+        Ok(self.read(Query::new(sql, args)?, Want::First).await?.first())
     }
 
     /// The row that a writing query returns, if there is one.
     pub async fn returning<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(file) => run!(Sqlite, sql, args, fetch_optional, file.writer().await?.get()?)?.map(Row::Sqlite),
-            Self::Postgres(server) => run!(Postgres, sql, args, fetch_optional, &mut *server.acquire().await?)?.map(Row::Postgres),
-        })
+        Ok(self.write(Query::new(sql, args)?, Want::First).await?.first())
     }
 
     /// How many rows a writing query changed.
     pub async fn execute<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
-        Ok(match self {
-            Self::Sqlite(file) => run!(Sqlite, sql, args, execute, file.writer().await?.get()?)?.rows_affected(),
-            Self::Postgres(server) => run!(Postgres, sql, args, execute, &mut *server.acquire().await?)?.rows_affected(),
-        })
+        Ok(self.write(Query::new(sql, args)?, Want::Changes).await?.changes)
+    }
+
+    /// The rows that a writing query returns.
+    pub async fn returning_all<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
+        Ok(self.write(Query::new(sql, args)?, Want::All).await?.rows)
+    }
+
+    /// Makes a row.
+    pub async fn insert<const N: usize>(&self, table: &'static str, row: [(&'static str, Arg<'_>); N]) -> Result<(), StoreError> {
+        self.write_many(Many::insert(table, [row], "")).await.map(|_| ())
+    }
+
+    /// Writes rows together: all of them or none. How many rows were changed.
+    pub async fn write_many(&self, many: Many<'_>) -> Result<u64, StoreError> {
+        if many.len() == 1 {
+            let query = Query::new(many.sql(1, &[]), many.into_values())?;
+            return Ok(self.write(query, Want::Changes).await?.changes);
+        }
+        if let Self::Postgres(server) = self
+            && many.is_one_statement()
+        {
+            let written = Changes::written(many.table());
+            let changes = run_many(&mut *server.acquire().await?, many).await;
+            self.changes().note(written);
+            return changes;
+        }
+        let mut tx = self.begin().await?;
+        let changes = tx.write_many(many).await?;
+        tx.commit().await?;
+        Ok(changes)
+    }
+
+    async fn read(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+        match self {
+            Self::Sqlite(file) => file.read(query, want).await,
+            Self::Postgres(server) => run(&mut *server.acquire().await?, query, want).await,
+        }
+    }
+
+    async fn write(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+        let written = Changes::written(&query.sql);
+        let reply = match self {
+            Self::Sqlite(file) => file.write(query, want).await,
+            Self::Postgres(server) => run(&mut *server.acquire().await?, query, want).await,
+        };
+        self.changes().note(written);
+        reply
+    }
+
+    pub(crate) fn changes(&self) -> &Arc<Changes> {
+        match self {
+            Self::Sqlite(file) => file.changes(),
+            Self::Postgres(server) => server.changes(),
+        }
+    }
+
+    /// Tells the other nodes of this database that there is something to see. SQLite has one.
+    pub async fn tell(&self, channel: &str) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(server) => server.tell(channel).await,
+        }
+    }
+
+    /// Calls back whenever a node tells something, until the connection is lost. With SQLite there is nobody to hear.
+    pub async fn listen(&self, channel: &str, heard: impl Fn()) -> Result<(), StoreError> {
+        let Self::Postgres(server) = self else { return std::future::pending().await };
+        let mut listener = server.listen(channel).await?;
+        loop {
+            listener.recv().await?;
+            heard();
+        }
     }
 
     /// Starts a transaction.
     pub async fn begin(&self) -> Result<Tx, StoreError> {
-        Ok(match self {
-            Self::Sqlite(file) => {
-                let mut held = file.writer().await?;
-                held.begin().await?;
-                Tx::Sqlite(held)
-            }
-            Self::Postgres(server) => Tx::Postgres(server.begin().await?),
-        })
+        self.begin_as(false).await
+    }
+
+    async fn begin_as(&self, is_durable: bool) -> Result<Tx, StoreError> {
+        let inner = match self {
+            Self::Sqlite(file) => Inner::Sqlite(file.begin(is_durable).await?),
+            Self::Postgres(server) => Inner::Postgres(server.begin().await?),
+        };
+        Ok(Tx { inner, written: 0, changes: self.changes().clone() })
     }
 
     /// Starts a transaction whose commit survives a loss of power.
     pub async fn begin_durable(&self) -> Result<Tx, StoreError> {
-        match self {
-            Self::Sqlite(file) => {
-                let mut held = file.writer().await?;
-                held.begin_durable().await?;
-                Ok(Tx::Sqlite(held))
-            }
-            Self::Postgres(_) => self.begin().await,
-        }
+        self.begin_as(true).await
     }
 
     /// Makes what was committed survive a loss of power: SQLite's log is otherwise written to the disk only now and then.
     pub async fn flush(&self) -> Result<(), StoreError> {
-        if let Self::Sqlite(file) = self {
-            file.writer().await?.get()?.execute("pragma wal_checkpoint(passive)").await?;
+        match self {
+            Self::Sqlite(file) => file.flush().await,
+            Self::Postgres(_) => Ok(()),
         }
-        Ok(())
     }
 
     pub async fn close(&self) {
@@ -173,32 +220,56 @@ impl Db {
 
 impl Tx {
     pub async fn all<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(held) => run!(Sqlite, sql, args, fetch_all, held.get()?)?.into_iter().map(Row::Sqlite).collect(),
-            Self::Postgres(tx) => run!(Postgres, sql, args, fetch_all, &mut **tx)?.into_iter().map(Row::Postgres).collect(),
-        })
+        Ok(self.run(Query::new(sql, args)?, Want::All).await?.rows)
     }
 
     pub async fn optional<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(held) => run!(Sqlite, sql, args, fetch_optional, held.get()?)?.map(Row::Sqlite),
-            Self::Postgres(tx) => run!(Postgres, sql, args, fetch_optional, &mut **tx)?.map(Row::Postgres),
-        })
+        Ok(self.run(Query::new(sql, args)?, Want::First).await?.first())
     }
 
     pub async fn execute<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
-        Ok(match self {
-            Self::Sqlite(held) => run!(Sqlite, sql, args, execute, held.get()?)?.rows_affected(),
-            Self::Postgres(tx) => run!(Postgres, sql, args, execute, &mut **tx)?.rows_affected(),
-        })
+        Ok(self.run(Query::new(sql, args)?, Want::Changes).await?.changes)
+    }
+
+    /// Makes a row.
+    pub async fn insert<const N: usize>(&mut self, table: &'static str, row: [(&'static str, Arg<'_>); N]) -> Result<(), StoreError> {
+        self.write_many(Many::insert(table, [row], "")).await.map(|_| ())
+    }
+
+    /// Writes rows; how many were changed.
+    pub async fn write_many(&mut self, many: Many<'_>) -> Result<u64, StoreError> {
+        self.written |= Changes::written(many.table());
+        match &mut self.inner {
+            Inner::Sqlite(tx) => Ok(tx.run_each(&many).await?.into_iter().sum()),
+            Inner::Postgres(tx) => run_many(tx, many).await,
+        }
+    }
+
+    /// Writes rows; whether each of them changed something. These columns tell them apart.
+    pub async fn write_each(&mut self, many: Many<'_>, keys: &[&'static str]) -> Result<Vec<bool>, StoreError> {
+        self.written |= Changes::written(many.table());
+        match &mut self.inner {
+            Inner::Sqlite(tx) => Ok(tx.run_each(&many).await?.into_iter().map(|changes| changes > 0).collect()),
+            Inner::Postgres(tx) => run_each(tx, many, keys).await,
+        }
+    }
+
+    async fn run(&mut self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+        self.written |= Changes::written(&query.sql);
+        match &mut self.inner {
+            Inner::Sqlite(tx) => tx.run(query, want).await,
+            Inner::Postgres(tx) => run(tx, query, want).await,
+        }
     }
 
     pub async fn commit(self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(mut held) => held.commit().await?,
-            Self::Postgres(tx) => tx.commit().await?,
-        }
-        Ok(())
+        let Self { inner, written, changes } = self;
+        let committed = match inner {
+            Inner::Sqlite(tx) => tx.commit().await,
+            Inner::Postgres(tx) => tx.commit().await.map_err(StoreError::from),
+        };
+        changes.note(written);
+        committed
     }
 }
 

@@ -5,21 +5,28 @@ mod args;
 mod db;
 mod error;
 mod like;
+mod many;
 mod migrate;
 mod page;
 mod postgres;
+mod query;
+mod remembered;
 mod row;
 mod sqlite;
+mod usage;
 
 pub use args::Arg;
 pub use db::{Db, Tx, redact};
 pub use error::StoreError;
 pub use like::{fitting, holding};
+pub use many::Many;
 pub use migrate::Pending;
-pub use page::PageSize;
+pub use page::{Page, PageSize, page_bytes};
 pub use postgres::PgServer;
-pub use row::{Column, Row};
-pub use sqlite::SqliteFile;
+pub use remembered::Remembered;
+pub use row::{Column, Row, SqliteRow};
+pub use sqlite::{SqliteFile, SqliteTx};
+pub use usage::{Full, Quota, Usage};
 
 /// The arguments of a query, in order.
 #[macro_export]

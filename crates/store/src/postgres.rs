@@ -1,15 +1,18 @@
 //! PostgreSQL: a pool, and the difference between one that is busy and a server that is away.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, Postgres};
-use sqlx::{Connection, Transaction};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPool, PgPoolOptions, Postgres};
+use sqlx::{AssertSqlSafe, Connection, SqlSafeStr, Transaction};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::StoreError;
+use crate::query::{Query, Reply, Want};
+use crate::remembered::Changes;
+use crate::{Arg, Many, Row, StoreError};
 
 const CONNECTIONS: u32 = 16;
 /// How long a connection is waited for while the server is there.
@@ -30,6 +33,7 @@ struct Inner {
     look: Duration,
     /// When somebody looked, and whether the server was there.
     seen: Mutex<Option<(Instant, bool)>>,
+    changes: Arc<Changes>,
 }
 
 impl PgServer {
@@ -40,7 +44,7 @@ impl PgServer {
         first.map_err(|_| StoreError::Away("it takes too long to connect".to_owned()))??.close().await?;
         let look = LOOK.max(started.elapsed() * 3);
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(BUSY).connect_with(options.clone()).await?;
-        Ok(Self(Arc::new(Inner { pool, options, look, seen: Mutex::default() })))
+        Ok(Self(Arc::new(Inner { pool, options, look, seen: Mutex::default(), changes: Arc::default() })))
     }
 
     pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
@@ -49,6 +53,21 @@ impl PgServer {
 
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         self.while_there(self.0.pool.begin()).await
+    }
+
+    pub(crate) fn changes(&self) -> &Arc<Changes> {
+        &self.0.changes
+    }
+
+    /// Tells every node that listens.
+    pub(crate) async fn tell(&self, channel: &str) -> Result<(), StoreError> {
+        run(&mut *self.acquire().await?, Query::new("select pg_notify($1, '')", [Arg::from(channel)])?, Want::All).await.map(|_| ())
+    }
+
+    pub(crate) async fn listen(&self, channel: &str) -> Result<PgListener, StoreError> {
+        let mut listener = PgListener::connect_with(&self.0.pool).await?;
+        listener.listen(channel).await?;
+        Ok(listener)
     }
 
     pub(crate) async fn close(&self) {
@@ -86,4 +105,64 @@ impl PgServer {
         *seen = Some((Instant::now(), there));
         there
     }
+}
+
+/// Runs a statement on PostgreSQL.
+pub(crate) async fn run(connection: &mut PgConnection, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+    let sql = match query.sql {
+        Cow::Borrowed(sql) => sql.into_sql_str(),
+        Cow::Owned(sql) => AssertSqlSafe(sql).into_sql_str(),
+    };
+    let mut bound = sqlx::query::<Postgres>(sql);
+    for arg in query.args {
+        bound = match arg {
+            Arg::Uuid(value) => bound.bind(value),
+            Arg::Text(value) => bound.bind(value.map(Cow::into_owned)),
+            Arg::Int(value) => bound.bind(value),
+            Arg::Bool(value) => bound.bind(value),
+            Arg::Bytes(value) => bound.bind(value.map(Cow::into_owned)),
+        };
+    }
+    Ok(match want {
+        Want::All => Reply { rows: bound.fetch_all(connection).await?.into_iter().map(Row::Postgres).collect(), changes: 0 },
+        Want::First => Reply { rows: bound.fetch_optional(connection).await?.into_iter().map(Row::Postgres).collect(), changes: 0 },
+        Want::Changes => Reply { rows: Vec::new(), changes: bound.execute(connection).await?.rows_affected() },
+    })
+}
+
+/// Writes rows in few statements; how many were changed.
+pub(crate) async fn run_many(connection: &mut PgConnection, mut many: Many<'_>) -> Result<u64, StoreError> {
+    let mut changes = 0;
+    while let Some((rows, values)) = many.cut() {
+        changes += run(connection, Query::new(many.sql(rows, &[]), values)?, Want::Changes).await?.changes;
+    }
+    Ok(changes)
+}
+
+/// Writes rows in few statements; whether each of them changed something, by the columns that tell them apart.
+pub(crate) async fn run_each(connection: &mut PgConnection, mut many: Many<'_>, keys: &[&'static str]) -> Result<Vec<bool>, StoreError> {
+    let places: Vec<(&str, usize)> = keys.iter().filter_map(|key| Some((*key, many.column(key)?))).collect();
+    let mut changed = Vec::with_capacity(many.len());
+    while let Some((rows, values)) = many.cut() {
+        let width = values.len() / rows;
+        let mut asked: Vec<Vec<Arg<'_>>> =
+            values.chunks(width).map(|row| places.iter().map(|(_, place)| row[*place].clone()).collect()).collect();
+        let found = run(connection, Query::new(many.sql(rows, keys), values)?, Want::All).await?.rows;
+        if found.len() == rows {
+            changed.extend(std::iter::repeat_n(true, rows));
+            continue;
+        }
+        let first = changed.len();
+        changed.resize(first + rows, false);
+        for row in &found {
+            let is_it =
+                |keys: &Vec<Arg<'_>>| keys.len() == places.len() && places.iter().zip(keys).all(|((name, _), key)| key.is_in(row, name));
+            // Of two rows with the same keys the first was written.
+            if let Some(place) = asked.iter().position(is_it) {
+                changed[first + place] = true;
+                asked[place].clear();
+            }
+        }
+    }
+    Ok(changed)
 }

@@ -1,10 +1,12 @@
 //! Rows on their way out of a query.
 
+use std::sync::Arc;
+
 use kernel::{Id, Timestamp};
+use rusqlite::types::Value as SqliteValue;
 use serde_json::Value;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
 use uuid::Uuid;
 
 use crate::StoreError;
@@ -33,20 +35,51 @@ pub trait Column: Sized {
     fn read(row: &Row, name: &str) -> Result<Self, StoreError>;
 }
 
+/// A row of SQLite, with what the rows of one query share.
+#[derive(Debug)]
+pub struct SqliteRow {
+    pub(crate) columns: Arc<[Box<str>]>,
+    pub(crate) values: Box<[SqliteValue]>,
+}
+
+impl SqliteRow {
+    fn value(&self, name: &str) -> Option<&SqliteValue> {
+        self.values.get(self.columns.iter().position(|column| **column == *name)?)
+    }
+}
+
+/// Both databases hold these types; SQLite has numbers for flags and bytes for ids.
 macro_rules! native {
-    ($($kind:ty),*) => {$(
+    ($($kind:ty: $held:pat => $read:expr),* $(,)?) => {$(
         impl Column for $kind {
             fn read(row: &Row, name: &str) -> Result<Self, StoreError> {
-                Ok(match row {
-                    Row::Sqlite(row) => row.try_get(name)?,
-                    Row::Postgres(row) => row.try_get(name)?,
-                })
+                Option::<$kind>::read(row, name)?.ok_or_else(|| StoreError::Column(name.to_owned()))
+            }
+        }
+
+        impl Column for Option<$kind> {
+            fn read(row: &Row, name: &str) -> Result<Self, StoreError> {
+                match row {
+                    Row::Sqlite(row) => match row.value(name) {
+                        Some(SqliteValue::Null) => Some(None),
+                        Some($held) => $read.map(Some),
+                        _ => None,
+                    }
+                    .ok_or_else(|| StoreError::Column(name.to_owned())),
+                    Row::Postgres(row) => Ok(row.try_get(name)?),
+                }
             }
         }
     )*};
 }
 
-native!(Uuid, Option<Uuid>, String, Option<String>, i64, Option<i64>, bool, Option<bool>, Vec<u8>, Option<Vec<u8>>);
+native! {
+    Uuid: SqliteValue::Blob(bytes) => Uuid::from_slice(bytes).ok(),
+    String: SqliteValue::Text(text) => Some(text.clone()),
+    i64: SqliteValue::Integer(number) => Some(*number),
+    bool: SqliteValue::Integer(number) => Some(*number != 0),
+    Vec<u8>: SqliteValue::Blob(bytes) => Some(bytes.clone()),
+}
 
 impl<T> Column for Id<T> {
     fn read(row: &Row, name: &str) -> Result<Self, StoreError> {

@@ -8,10 +8,21 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
-use providers::TimeLimits;
+use operations::TimeLimits;
 use serde::Deserialize;
+use server::ConnectionLimits;
 
-const DAY: u64 = 24 * 60 * 60;
+mod embeddings;
+mod quotas;
+mod service_timeout;
+mod sign_in;
+mod sockets;
+
+pub use quotas::Quotas;
+pub use service_timeout::read_service_timeout;
+
+const HOUR: u64 = 60 * 60;
+const DAY: u64 = 24 * HOUR;
 const FILE: &str = "toolyard.toml";
 
 /// Settings that every command takes.
@@ -55,6 +66,21 @@ pub struct Settings {
     /// Seconds that one request may take [default: 60]
     #[arg(long, env = "TOOLYARD_REQUEST_TIMEOUT", global = true, hide_short_help = true, value_name = "SECONDS")]
     pub request_timeout: Option<u64>,
+    /// Connections that may be open at once [default: three quarters of the files that the process may open, at most 16384]
+    #[arg(long, env = "TOOLYARD_CONNECTIONS", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub connections: Option<usize>,
+    /// Connections that one address may have open, half of all at most unless it is set [default: 256]
+    #[arg(long, env = "TOOLYARD_CONNECTIONS_PER_ADDRESS", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub connections_per_address: Option<usize>,
+    /// Addresses and networks of proxies, whose connections are counted only in all [default: 127.0.0.0/8,::1]
+    #[arg(long, env = "TOOLYARD_TRUSTED_PROXIES", global = true, hide_short_help = true, value_name = "ADDRESSES")]
+    pub trusted_proxies: Option<String>,
+    /// Seconds that the head of a connection's first request may take [default: 10]
+    #[arg(long, env = "TOOLYARD_HEADER_TIMEOUT", global = true, hide_short_help = true, value_name = "SECONDS")]
+    pub header_timeout: Option<u64>,
+    /// Seconds that a connection may be open without a request, or take nothing of an answer [default: 75]
+    #[arg(long, env = "TOOLYARD_IDLE_TIMEOUT", global = true, hide_short_help = true, value_name = "SECONDS")]
+    pub idle_timeout: Option<u64>,
     /// Seconds that a service may take to answer, and others by integration, such as `25,github=60,openapi/orders=120` [default: 25]
     #[arg(long, env = "TOOLYARD_SERVICE_TIMEOUT", global = true, hide_short_help = true, value_name = "SECONDS")]
     pub service_timeout: Option<String>,
@@ -70,9 +96,63 @@ pub struct Settings {
     /// Days that ended deliveries and their events are kept [default: 30]
     #[arg(long, env = "TOOLYARD_TRIGGER_RETENTION", global = true, hide_short_help = true, value_name = "DAYS")]
     pub trigger_retention: Option<u64>,
-    /// Whether search also goes by meaning, with a model that takes 90 MB of memory once it is used [default: true]
+    /// Runs that a project may keep [default: 1000000]
+    #[arg(long, env = "TOOLYARD_RUNS_PER_PROJECT", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub runs_per_project: Option<i64>,
+    /// Bytes of inputs, outputs and steps of runs that a project may keep [default: 4294967296]
+    #[arg(long, env = "TOOLYARD_RUN_BYTES_PER_PROJECT", global = true, hide_short_help = true, value_name = "BYTES")]
+    pub run_bytes_per_project: Option<i64>,
+    /// Approvals that a project may keep [default: 100000]
+    #[arg(long, env = "TOOLYARD_APPROVALS_PER_PROJECT", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub approvals_per_project: Option<i64>,
+    /// Bytes of arguments of approvals that a project may keep [default: 268435456]
+    #[arg(long, env = "TOOLYARD_APPROVAL_BYTES_PER_PROJECT", global = true, hide_short_help = true, value_name = "BYTES")]
+    pub approval_bytes_per_project: Option<i64>,
+    /// Schedules that a project may have [default: 10000]
+    #[arg(long, env = "TOOLYARD_SCHEDULES_PER_PROJECT", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub schedules_per_project: Option<i64>,
+    /// Bytes of schedules that a project may have [default: 67108864]
+    #[arg(long, env = "TOOLYARD_SCHEDULE_BYTES_PER_PROJECT", global = true, hide_short_help = true, value_name = "BYTES")]
+    pub schedule_bytes_per_project: Option<i64>,
+    /// Imports that a project may have [default: 100]
+    #[arg(long, env = "TOOLYARD_IMPORTS_PER_PROJECT", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub imports_per_project: Option<i64>,
+    /// Bytes of imports that a project may have [default: 100663296]
+    #[arg(long, env = "TOOLYARD_IMPORT_BYTES_PER_PROJECT", global = true, hide_short_help = true, value_name = "BYTES")]
+    pub import_bytes_per_project: Option<i64>,
+    /// Connections that a project may have [default: 20000]
+    #[arg(long, env = "TOOLYARD_CONNECTIONS_PER_PROJECT", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub connections_per_project: Option<i64>,
+    /// Bytes of connections that a project may have [default: 33554432]
+    #[arg(long, env = "TOOLYARD_CONNECTION_BYTES_PER_PROJECT", global = true, hide_short_help = true, value_name = "BYTES")]
+    pub connection_bytes_per_project: Option<i64>,
+    /// Days that runs are kept, 2 at least [default: 90]
+    #[arg(long, env = "TOOLYARD_RUN_RETENTION", global = true, hide_short_help = true, value_name = "DAYS")]
+    pub run_retention: Option<u64>,
+    /// Days that the record of calls is kept, 2 at least [default: 365]
+    #[arg(long, env = "TOOLYARD_CALL_RETENTION", global = true, hide_short_help = true, value_name = "DAYS")]
+    pub call_retention: Option<u64>,
+    /// Days that approvals are kept, 2 at least [default: 90]
+    #[arg(long, env = "TOOLYARD_APPROVAL_RETENTION", global = true, hide_short_help = true, value_name = "DAYS")]
+    pub approval_retention: Option<u64>,
+    /// Whether a call that only reads is recorded `after` it or, as calls that change something are, also `before` it [default: after]
+    #[arg(long, env = "TOOLYARD_AUDIT_READS", global = true, hide_short_help = true, value_name = "WHEN")]
+    pub audit_reads: Option<String>,
+    /// Whether what is recorded before a call also survives a loss of power; on SQLite each then waits for the disk [default: false]
+    #[arg(long, env = "TOOLYARD_AUDIT_SYNC", global = true, hide_short_help = true, value_name = "BOOL")]
+    pub audit_sync: Option<bool>,
+    /// Whether search also goes by meaning, with the table of words in the binary [default: true]
     #[arg(long, env = "TOOLYARD_SENTENCE_MODEL", global = true, hide_short_help = true, value_name = "BOOL")]
     pub sentence_model: Option<bool>,
+    /// An OpenAI-compatible embeddings API that refines search in the background, such as `http://127.0.0.1:11434/v1` [default: none]
+    #[arg(long, env = "TOOLYARD_EMBEDDINGS_URL", global = true, hide_short_help = true, value_name = "URL")]
+    pub embeddings_url: Option<String>,
+    /// The model that the embeddings API is asked for, such as `text-embedding-3-small` [default: none]
+    #[arg(long, env = "TOOLYARD_EMBEDDINGS_MODEL", global = true, hide_short_help = true, value_name = "NAME")]
+    pub embeddings_model: Option<String>,
+    /// Key for the embeddings API, where it wants one [default: none]
+    #[arg(long, env = "TOOLYARD_EMBEDDINGS_KEY", global = true, hide_short_help = true, value_name = "KEY", hide_env_values = true)]
+    pub embeddings_key: Option<String>,
     /// Key of a Composio project; its toolkits become the provider `composio` [default: none]
     #[arg(long, env = "COMPOSIO_API_KEY", global = true, hide_short_help = true, value_name = "KEY", hide_env_values = true)]
     pub composio_api_key: Option<String>,
@@ -88,7 +168,19 @@ pub struct Settings {
     /// What Composio signs its webhooks with, besides what it says itself [default: none]
     #[arg(long, env = "COMPOSIO_WEBHOOK_SECRET", global = true, hide_short_help = true, value_name = "SECRET", hide_env_values = true)]
     pub composio_webhook_secret: Option<String>,
-    /// Who gives out access tokens for /mcp, told to MCP clients that ask [default: nobody; project keys are tokens]
+    /// Whether people may sign in with passwords [default: true]
+    #[arg(long, env = "TOOLYARD_PASSWORDS", global = true, hide_short_help = true, value_name = "BOOL")]
+    pub passwords: Option<bool>,
+    /// Identity providers that people sign in with, a list in JSON; in the file, `[[sign_in]]` tables [default: none]
+    #[arg(long, env = "TOOLYARD_SIGN_IN", global = true, hide_short_help = true, value_name = "JSON", hide_env_values = true)]
+    pub sign_in: Option<sign_in::Providers>,
+    /// Hours after which a session that nobody uses ends [default: 72]
+    #[arg(long, env = "TOOLYARD_SESSION_IDLE", global = true, hide_short_help = true, value_name = "HOURS")]
+    pub session_idle: Option<u64>,
+    /// Days after which a session ends in any case [default: 30]
+    #[arg(long, env = "TOOLYARD_SESSION_AGE", global = true, hide_short_help = true, value_name = "DAYS")]
+    pub session_age: Option<u64>,
+    /// Who gives out access tokens for /mcp, told to MCP clients that ask [default: this server]
     #[arg(long, env = "TOOLYARD_MCP_AUTHORIZATION_SERVER", global = true, hide_short_help = true, value_name = "URL")]
     pub mcp_authorization_server: Option<String>,
     /// Serve the fixtures of the MCP conformance suite at /mcp/conformance, without a key
@@ -151,6 +243,31 @@ const ENTRIES: &[Entry] = &[
         text: |s| s.request_timeout.map(|n| n.to_string()),
         default: |c| c.request_timeout.as_secs().to_string(),
     },
+    Entry {
+        name: "connections",
+        secret: false,
+        text: |s| s.connections.map(|n| n.to_string()),
+        default: |c| c.connections.total.to_string(),
+    },
+    Entry {
+        name: "connections_per_address",
+        secret: false,
+        text: |s| s.connections_per_address.map(|n| n.to_string()),
+        default: |c| c.connections.per_address.to_string(),
+    },
+    Entry { name: "trusted_proxies", secret: false, text: |s| s.trusted_proxies.clone(), default: |_| sockets::LOOPBACK.to_owned() },
+    Entry {
+        name: "header_timeout",
+        secret: false,
+        text: |s| s.header_timeout.map(|n| n.to_string()),
+        default: |c| c.connections.header.as_secs().to_string(),
+    },
+    Entry {
+        name: "idle_timeout",
+        secret: false,
+        text: |s| s.idle_timeout.map(|n| n.to_string()),
+        default: |c| c.connections.idle.as_secs().to_string(),
+    },
     Entry { name: "service_timeout", secret: false, text: |s| s.service_timeout.clone(), default: |_| "25".to_owned() },
     Entry { name: "paused", secret: false, text: |s| s.paused.map(|on| on.to_string()), default: |c| c.triggers.paused.to_string() },
     Entry {
@@ -172,18 +289,101 @@ const ENTRIES: &[Entry] = &[
         default: |c| (c.triggers.retention.as_secs() / DAY).to_string(),
     },
     Entry {
+        name: "runs_per_project",
+        secret: false,
+        text: |s| s.runs_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.runs.quota.rows.to_string(),
+    },
+    Entry {
+        name: "run_bytes_per_project",
+        secret: false,
+        text: |s| s.run_bytes_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.runs.quota.bytes.to_string(),
+    },
+    Entry {
+        name: "approvals_per_project",
+        secret: false,
+        text: |s| s.approvals_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.calls.approvals.rows.to_string(),
+    },
+    Entry {
+        name: "approval_bytes_per_project",
+        secret: false,
+        text: |s| s.approval_bytes_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.calls.approvals.bytes.to_string(),
+    },
+    Entry {
+        name: "schedules_per_project",
+        secret: false,
+        text: |s| s.schedules_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.schedules.rows.to_string(),
+    },
+    Entry {
+        name: "schedule_bytes_per_project",
+        secret: false,
+        text: |s| s.schedule_bytes_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.schedules.bytes.to_string(),
+    },
+    Entry {
+        name: "imports_per_project",
+        secret: false,
+        text: |s| s.imports_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.imports.rows.to_string(),
+    },
+    Entry {
+        name: "import_bytes_per_project",
+        secret: false,
+        text: |s| s.import_bytes_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.imports.bytes.to_string(),
+    },
+    Entry {
+        name: "connections_per_project",
+        secret: false,
+        text: |s| s.connections_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.connections.rows.to_string(),
+    },
+    Entry {
+        name: "connection_bytes_per_project",
+        secret: false,
+        text: |s| s.connection_bytes_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.connections.bytes.to_string(),
+    },
+    Entry {
+        name: "run_retention",
+        secret: false,
+        text: |s| s.run_retention.map(|n| n.to_string()),
+        default: |c| (c.quotas.runs.retention.as_secs() / DAY).to_string(),
+    },
+    Entry {
+        name: "call_retention",
+        secret: false,
+        text: |s| s.call_retention.map(|n| n.to_string()),
+        default: |c| (c.quotas.calls.call_retention.as_secs() / DAY).to_string(),
+    },
+    Entry {
+        name: "approval_retention",
+        secret: false,
+        text: |s| s.approval_retention.map(|n| n.to_string()),
+        default: |c| (c.quotas.calls.approval_retention.as_secs() / DAY).to_string(),
+    },
+    Entry {
+        name: "audit_reads",
+        secret: false,
+        text: |s| s.audit_reads.clone(),
+        default: |c| if c.audit.reads_first { "before" } else { "after" }.to_owned(),
+    },
+    Entry { name: "audit_sync", secret: false, text: |s| s.audit_sync.map(|on| on.to_string()), default: |c| c.audit.sync.to_string() },
+    Entry {
         name: "sentence_model",
         secret: false,
         text: |s| s.sentence_model.map(|on| on.to_string()),
         default: |c| c.sentence_model.to_string(),
     },
+    Entry { name: "embeddings_url", secret: false, text: |s| s.embeddings_url.clone(), default: |_| String::new() },
+    Entry { name: "embeddings_model", secret: false, text: |s| s.embeddings_model.clone(), default: |_| String::new() },
+    Entry { name: "embeddings_key", secret: true, text: |s| s.embeddings_key.clone(), default: |_| String::new() },
     Entry { name: "composio_api_key", secret: true, text: |s| s.composio_api_key.clone(), default: |_| String::new() },
-    Entry {
-        name: "composio_api_url",
-        secret: false,
-        text: |s| s.composio_api_url.clone(),
-        default: |_| providers::composio::URL.to_owned(),
-    },
+    Entry { name: "composio_api_url", secret: false, text: |s| s.composio_api_url.clone(), default: |_| composio::URL.to_owned() },
     Entry { name: "composio_webhook_url", secret: false, text: |s| s.composio_webhook_url.clone(), default: |_| String::new() },
     Entry {
         name: "composio_catalog_seconds",
@@ -192,6 +392,25 @@ const ENTRIES: &[Entry] = &[
         default: |c| c.composio_catalog_life.as_secs().to_string(),
     },
     Entry { name: "composio_webhook_secret", secret: true, text: |s| s.composio_webhook_secret.clone(), default: |_| String::new() },
+    Entry {
+        name: "passwords",
+        secret: false,
+        text: |s| s.passwords.map(|on| on.to_string()),
+        default: |c| c.sign_in.passwords.to_string(),
+    },
+    Entry { name: "sign_in", secret: false, text: |s| s.sign_in.as_ref().map(sign_in::Providers::names), default: |_| String::new() },
+    Entry {
+        name: "session_idle",
+        secret: false,
+        text: |s| s.session_idle.map(|n| n.to_string()),
+        default: |c| (c.sign_in.idle.as_secs() / HOUR).to_string(),
+    },
+    Entry {
+        name: "session_age",
+        secret: false,
+        text: |s| s.session_age.map(|n| n.to_string()),
+        default: |c| (c.sign_in.age.as_secs() / DAY).to_string(),
+    },
     Entry { name: "mcp_authorization_server", secret: false, text: |s| s.mcp_authorization_server.clone(), default: |_| String::new() },
     Entry { name: "cors_origins", secret: false, text: |s| s.cors_origins.clone(), default: |c| c.cors_origins.join(",") },
     Entry { name: "log", secret: false, text: |s| s.log.clone(), default: |c| c.log.clone() },
@@ -217,14 +436,19 @@ pub struct Config {
     pub web_url: String,
     pub body_limit: usize,
     pub request_timeout: Duration,
+    pub connections: ConnectionLimits,
+    pub quotas: Quotas,
     pub service_timeout: TimeLimits,
     pub triggers: triggers::Settings,
+    pub audit: calls::AuditSettings,
     pub sentence_model: bool,
+    pub embeddings: Option<::embeddings::Settings>,
     pub composio_api_key: Option<String>,
     pub composio_api_url: url::Url,
     pub composio_webhook_url: Option<String>,
     pub composio_catalog_life: Duration,
     pub composio_webhook_secret: Option<String>,
+    pub sign_in: people::Settings,
     pub mcp_authorization_server: Option<String>,
     pub mcp_conformance: bool,
     pub cors_origins: Vec<String>,
@@ -297,10 +521,42 @@ impl Config {
             Some("json") => LogFormat::Json,
             Some(other) => bail!("`{other}` is not a log format; use text or json"),
         };
+        let connections = sockets::limits(&Settings {
+            connections: line.connections.or(file.connections),
+            connections_per_address: line.connections_per_address.or(file.connections_per_address),
+            trusted_proxies: line.trusted_proxies.or(file.trusted_proxies),
+            header_timeout: line.header_timeout.or(file.header_timeout),
+            idle_timeout: line.idle_timeout.or(file.idle_timeout),
+            ..Settings::default()
+        })?;
+        let quotas = quotas::read(&Settings {
+            runs_per_project: line.runs_per_project.or(file.runs_per_project),
+            run_bytes_per_project: line.run_bytes_per_project.or(file.run_bytes_per_project),
+            approvals_per_project: line.approvals_per_project.or(file.approvals_per_project),
+            approval_bytes_per_project: line.approval_bytes_per_project.or(file.approval_bytes_per_project),
+            schedules_per_project: line.schedules_per_project.or(file.schedules_per_project),
+            schedule_bytes_per_project: line.schedule_bytes_per_project.or(file.schedule_bytes_per_project),
+            imports_per_project: line.imports_per_project.or(file.imports_per_project),
+            import_bytes_per_project: line.import_bytes_per_project.or(file.import_bytes_per_project),
+            connections_per_project: line.connections_per_project.or(file.connections_per_project),
+            connection_bytes_per_project: line.connection_bytes_per_project.or(file.connection_bytes_per_project),
+            run_retention: line.run_retention.or(file.run_retention),
+            call_retention: line.call_retention.or(file.call_retention),
+            approval_retention: line.approval_retention.or(file.approval_retention),
+            ..Settings::default()
+        });
+        let sign_in = sign_in::read(Settings {
+            passwords: line.passwords.or(file.passwords),
+            sign_in: line.sign_in.or(file.sign_in),
+            session_idle: line.session_idle.or(file.session_idle),
+            session_age: line.session_age.or(file.session_age),
+            ..Settings::default()
+        })?;
         let service_timeout = line.service_timeout.or(file.service_timeout).unwrap_or_default();
-        let service_timeout = service_timeout.parse().map_err(|error| anyhow::anyhow!("`service_timeout` is not usable: {error}"))?;
+        let service_timeout =
+            read_service_timeout(&service_timeout).map_err(|error| anyhow::anyhow!("`service_timeout` is not usable: {error}"))?;
         let paused = line.paused.or(file.paused).unwrap_or_default();
-        let mut triggers = triggers::Settings { paused, ..triggers::Settings::default() };
+        let mut triggers = triggers::Settings { paused, schedules: quotas.schedules, ..triggers::Settings::default() };
         if let Some(runs) = line.trigger_concurrency.or(file.trigger_concurrency) {
             triggers.concurrency = runs.max(1);
             triggers.project_concurrency = (runs / 2).max(1);
@@ -311,6 +567,22 @@ impl Config {
         if let Some(days) = line.trigger_retention.or(file.trigger_retention) {
             triggers.retention = Duration::from_secs(days.max(1).saturating_mul(DAY));
         }
+        let reads_first = match line.audit_reads.or(file.audit_reads).as_deref() {
+            None | Some("after") => false,
+            Some("before") => true,
+            Some(other) => bail!("`{other}` is no time for `audit_reads`; use after or before"),
+        };
+        let sync = line.audit_sync.or(file.audit_sync).unwrap_or_default();
+        let sentence_model = line.sentence_model.or(file.sentence_model).unwrap_or(true);
+        let embeddings = embeddings::read(
+            Settings {
+                embeddings_url: line.embeddings_url.or(file.embeddings_url),
+                embeddings_model: line.embeddings_model.or(file.embeddings_model),
+                embeddings_key: line.embeddings_key.or(file.embeddings_key),
+                ..Settings::default()
+            },
+            sentence_model,
+        )?;
         Ok(Self {
             listen,
             database_url: database_url.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("toolyard.db").display())),
@@ -324,21 +596,26 @@ impl Config {
             web_url: line.web_url.or(file.web_url).unwrap_or_else(|| public_url.clone()),
             body_limit: line.body_limit.or(file.body_limit).unwrap_or(1 << 20),
             request_timeout: Duration::from_secs(line.request_timeout.or(file.request_timeout).unwrap_or(60).max(1)),
+            connections,
+            quotas,
             service_timeout,
             triggers,
-            sentence_model: line.sentence_model.or(file.sentence_model).unwrap_or(true),
+            audit: calls::AuditSettings { reads_first, sync, lease: triggers.lease },
+            sentence_model,
+            embeddings,
             composio_api_key: line
                 .composio_api_key
                 .or(file.composio_api_key)
                 .map(|key| key.trim().to_owned())
                 .filter(|key| !key.is_empty()),
             composio_api_url: web_address("composio_api_url", line.composio_api_url.or(file.composio_api_url))?
-                .map_or_else(|| providers::composio::URL.parse().context("the built-in address of Composio"), Ok)?,
+                .map_or_else(|| composio::URL.parse().context("the built-in address of Composio"), Ok)?,
             composio_webhook_url: web_address("composio_webhook_url", line.composio_webhook_url.or(file.composio_webhook_url))?
                 .map(String::from),
             composio_catalog_life: Duration::from_secs(
                 line.composio_catalog_seconds.or(file.composio_catalog_seconds).unwrap_or(6 * 60 * 60).max(60),
             ),
+            sign_in,
             composio_webhook_secret: line.composio_webhook_secret.or(file.composio_webhook_secret),
             mcp_authorization_server: line.mcp_authorization_server.or(file.mcp_authorization_server).filter(|url| !url.is_empty()),
             mcp_conformance: line.mcp_conformance.or(file.mcp_conformance).unwrap_or_default(),

@@ -23,20 +23,26 @@ pub fn start(config: &Config) -> anyhow::Result<()> {
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// What may stand alone for all that a part logs: our crates, and those that say something worth reading.
-const PARTS: [&str; 24] = [
+const PARTS: [&str; 30] = [
     "accounts",
     "agents",
+    "calls",
     "catalog",
+    "composio",
     "connections",
+    "definitions",
+    "discovery",
     "egress",
     "imports",
     "kernel",
     "mcp",
-    "providers",
+    "mcp_client",
+    "native",
+    "openapi",
+    "operations",
     "sentences",
     "server",
     "store",
-    "tools",
     "toolyard",
     "triggers",
     "workflows",
@@ -71,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_filter_that_would_log_nothing_is_refused() {
-        for fine in ["info", "", "WARN", "debug,sqlx=warn", "triggers", "info,providers::native=trace", "off", "3", "[request]=debug"] {
+        for fine in ["info", "", "WARN", "debug,sqlx=warn", "triggers", "info,native::load=trace", "off", "3", "[request]=debug"] {
             assert!(filter(fine).is_ok(), "{fine}");
         }
         for (wrong, told) in

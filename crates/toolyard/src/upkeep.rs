@@ -1,10 +1,12 @@
-//! What keeps Composio and the yard in step: its catalog, the address of its events, and what only one side knows of.
+//! What goes on beside the requests: dropping what was kept long enough, asking for sentence vectors, and keeping Composio and the yard in
+//! step: its catalog, the address of its events, and what only one side knows of.
 
 use std::time::Duration;
 
+use calls::Forgotten;
+use composio::KEY;
 use connections::Tidied;
 use kernel::ProjectId;
-use providers::composio::KEY;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use triggers::TidiedTriggers;
@@ -15,6 +17,9 @@ use crate::yard::Yard;
 const EVERY: Duration = Duration::from_hours(1);
 /// How soon a provider that could not be asked is asked again.
 const AGAIN: Duration = Duration::from_mins(1);
+
+/// How often what is old is dropped.
+const FORGET_EVERY: Duration = Duration::from_mins(5);
 
 /// Work that goes on beside the requests.
 #[derive(Debug, Default)]
@@ -32,6 +37,46 @@ impl Upkeep {
 }
 
 impl Yard {
+    /// Starts to drop what projects kept for long enough. Every node does so: a row is dropped once, whoever comes first.
+    pub fn start_forgetting(&self) {
+        let Upkeep { tasks, stop } = &self.upkeep;
+        let (accounts, calls, workflows, secrets) =
+            (self.accounts.clone(), self.calls.clone(), self.workflows.clone(), self.secrets.clone());
+        let (people, grants) = (self.people.clone(), self.grants.clone());
+        let forgetting = async move {
+            loop {
+                if let Err(error) = forget(&accounts, &calls, &workflows, &secrets).await {
+                    tracing::warn!(%error, "what is old could not be dropped");
+                }
+                if let Err(error) = people.forget().await {
+                    tracing::warn!(%error, "sessions that ended could not be dropped");
+                }
+                match grants.forget().await {
+                    Ok(0) => {}
+                    Ok(dropped) => tracing::info!(dropped, "dropped codes, tokens and clients that are over"),
+                    Err(error) => tracing::warn!(%error, "codes and tokens that are over could not be dropped"),
+                }
+                tokio::time::sleep(FORGET_EVERY).await;
+            }
+        };
+        let stop = stop.clone();
+        tasks.spawn(async move { stop.run_until_cancelled(forgetting).await });
+    }
+
+    /// Drops runs, calls and approvals that projects kept for long enough, and the oldest of what they keep too much of; and codes, tokens and
+    /// clients that are over.
+    pub async fn forget(&self) -> anyhow::Result<()> {
+        forget(&self.accounts, &self.calls, &self.workflows, &self.secrets).await?;
+        self.grants.forget().await?;
+        Ok(self.people.forget().await?)
+    }
+
+    /// Starts to ask the embeddings API for vectors, where there is one.
+    pub fn start_embeddings(&self) {
+        let Some(embeddings) = &self.embeddings else { return };
+        self.upkeep.tasks.spawn(embeddings.clone().run(self.catalog.clone(), self.upkeep.stop.clone()));
+    }
+
     /// Starts to mirror Composio's catalog and to look after what is there, where Composio is configured.
     pub fn start_composio(&self) {
         let Some(composio) = &self.composio else { return };
@@ -77,6 +122,23 @@ impl Yard {
     pub async fn tidy_composio(&self) -> anyhow::Result<(Tidied, TidiedTriggers)> {
         Box::pin(tidy(&self.accounts, &self.connections, &self.triggers)).await
     }
+}
+
+async fn forget(
+    accounts: &accounts::Accounts,
+    calls: &calls::Calls,
+    workflows: &workflows::Workflows,
+    secrets: &secrets::Secrets,
+) -> anyhow::Result<()> {
+    for project in accounts.list_projects().await? {
+        let runs = workflows.forget_runs(project.id).await?;
+        let Forgotten { calls, approvals } = calls.forget(project.id).await?;
+        let reads = secrets.forget_reads(project.id).await?;
+        if runs + calls + approvals + reads > 0 {
+            tracing::info!(project = %project.id, runs, calls, approvals, reads, "dropped what was kept for long enough");
+        }
+    }
+    Ok(())
 }
 
 async fn tidy(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use kernel::key::random_bytes;
-use kernel::seal::{KeyRing, Place, Sealer, SealingKey};
+use kernel::seal::{KeyRing, SealedColumn, Sealer, SealingKey};
 use kernel::signed::Signer;
 use store::{Db, args};
 use uuid::Uuid;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::config::Config;
 use crate::files;
 
-const SIGNING: Place<'static> = Place { table: "settings", column: "signing_key", row: Uuid::nil() };
+const SIGNING: SealedColumn<'static> = SealedColumn { table: "settings", column: "signing_key", row: Uuid::nil() };
 
 /// What seals and signs.
 #[derive(Clone, Debug)]

@@ -9,22 +9,30 @@ use accounts::Accounts;
 use agents::Agents;
 use anyhow::Context;
 use axum::Router;
+use calls::{Calls, Runner};
 use catalog::{Catalog, Source, Unconfigured};
+use composio::Composio;
 use connections::{Connections, Connector, Consumer, Host};
+use definitions::Definitions;
+use discovery::{Discovery, Finder};
 use egress::Egress;
+use embeddings::Embeddings;
+use grants::Grants;
 use imports::{Imports, Mirror};
 use kernel::Clock;
 use kernel::key::PlainKey;
-use providers::composio::{self, Composio};
-use providers::mcp::{self, Mcp};
-use providers::native::{self, Native};
-use providers::openapi::{self, OpenApi};
+use mcp_client::Mcp;
+use native::Native;
+use openapi::OpenApi;
+use people::People;
+use secrets::Secrets;
 use sentences::Sentences;
-use server::{App, Options, Parts};
+use server::addresses::DiscoveryAddresses;
+use server::{App, ConnectionLimits, Options, Parts};
 use store::Db;
 use tokio::net::TcpListener;
-use tools::{Finder, Runner, Tools};
 use triggers::{EventSource, Triggers};
+use work::Workers;
 use workflows::Workflows;
 
 use crate::config::Config;
@@ -43,16 +51,23 @@ pub struct Yard {
     pub config: Config,
     pub db: Db,
     pub clock: Clock,
+    pub workers: Workers,
     pub vault: Vault,
     pub accounts: Accounts,
+    pub people: People,
+    pub grants: Grants,
     pub catalog: Catalog,
     pub connections: Connections,
     pub imports: Imports,
+    pub secrets: Secrets,
     pub mcp: Arc<Mcp>,
     pub composio: Option<Arc<Composio>>,
+    pub embeddings: Option<Arc<Embeddings>>,
     pub(crate) upkeep: Upkeep,
     pub workflows: Workflows,
-    pub tools: Tools,
+    pub definitions: Definitions,
+    pub discovery: Discovery,
+    pub calls: Calls,
     pub triggers: Triggers,
     pub agents: Agents,
     /// Kept here, because connections only point at them.
@@ -60,6 +75,8 @@ pub struct Yard {
     pub operator_key: PlainKey,
     /// The first project's key, when this start made it.
     pub first_key: Option<PlainKey>,
+    /// What invites the first project's owner, when this start made it.
+    pub first_invitation: Option<PlainKey>,
 }
 
 impl Yard {
@@ -79,17 +96,29 @@ impl Yard {
         let vault = vault::open(&db, vault::sealer(&config, ring)).await?;
         let operator_key = operator_key(&config)?;
         let accounts = Accounts::new(db.clone(), clock.clone());
+        let people = People::new(people::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            accounts: accounts.clone(),
+            sealer: vault.sealer.clone(),
+            signer: vault.signer.clone(),
+            egress: sign_in_egress(&config)?,
+            operator_key: operator_key.hash(),
+            settings: config.sign_in.clone(),
+        });
         let egress = egress(&config)?;
+        let grants = Grants::new(db.clone(), clock.clone(), egress.clone());
+        let workers = Workers::default();
         let added = config.integrations_dir.as_ref().map(|dir| native::read_dir(dir)).transpose();
         let added = added.context("cannot read the integrations directory")?.unwrap_or_default();
-        let native = Native::new(native::each_built_in().chain(added.into_iter().map(Ok)), egress.clone())?;
+        let native = Native::new(native::each_built_in().chain(added.into_iter().map(Ok)), egress.clone())?.with_workers(workers.clone());
         let native = native.within(config.service_timeout.clone());
         let native = Arc::new(native.map_err(|error| anyhow::anyhow!("`service_timeout` is not usable: {error}"))?);
-        let openapi = Arc::new(OpenApi::new(egress.clone()).within(config.service_timeout.clone()));
+        let openapi = Arc::new(OpenApi::new(egress.clone()).with_workers(workers.clone()).within(config.service_timeout.clone()));
         let (changes, changed) = tokio::sync::mpsc::unbounded_channel();
-        let mcp = Arc::new(Mcp::new(egress.clone(), mcp_settings(&config), changes));
+        let mcp = Arc::new(Mcp::new(egress.clone(), workers.clone(), mcp_settings(&config), changes));
         let mirror = Mirror::new(db.clone(), vault.sealer.clone(), vec![openapi.clone(), mcp.clone()]);
-        let composio = composio(&config, &clock)?;
+        let composio = composio(&config, &workers, &clock)?;
         let mut listed = vec![native.clone() as Arc<dyn Source>, mirror.source(OpenApi::about()), mirror.source(Mcp::about())];
         listed.extend(composio.clone().map(|composio| composio as Arc<dyn Source>));
         let mut catalog = Catalog::new(listed);
@@ -97,7 +126,11 @@ impl Yard {
             catalog = catalog.without(Unconfigured { provider: composio::KEY, setting: "COMPOSIO_API_KEY" });
         }
         if config.sentence_model {
-            catalog = catalog.with_embedder(Arc::new(Sentences::new(Some(config.data_dir.join("sentences.vectors")))));
+            catalog = catalog.with_embedder(Arc::new(Sentences::new()));
+        }
+        let embeddings = embeddings(&config, &db, &clock)?;
+        if let Some(embeddings) = &embeddings {
+            catalog = catalog.with_remote_embedder(embeddings.clone());
         }
         let connections = Connections::new(connections::Parts {
             db: db.clone(),
@@ -109,33 +142,69 @@ impl Yard {
             connectors: HashMap::from([
                 (native::KEY, native.clone() as Arc<dyn Connector>),
                 (openapi::KEY, openapi.clone() as Arc<dyn Connector>),
-                (mcp::KEY, mcp.clone() as Arc<dyn Connector>),
+                (mcp_client::KEY, mcp.clone() as Arc<dyn Connector>),
             ]),
             hosts: composio.iter().map(|composio| (composio::KEY, composio.clone() as Arc<dyn Host>)).collect(),
-            public_url: config.public_url.clone(),
+            pages: server::addresses::connect_pages(&config.public_url),
+            quota: config.quotas.connections,
         });
         let imports = Imports::new(imports::Parts {
             db: db.clone(),
             clock: clock.clone(),
             sealer: vault.sealer.clone(),
+            catalog: catalog.clone(),
             mirror,
             connections: connections.clone(),
+            quota: config.quotas.imports,
+            workers: workers.clone(),
         });
         imports.hear(changed);
         let mut sources = HashMap::from([(native::KEY, native.clone() as Arc<dyn EventSource>)]);
         let mut runners = HashMap::from([
             (native::KEY, native as Arc<dyn Runner>),
             (openapi::KEY, openapi as Arc<dyn Runner>),
-            (mcp::KEY, mcp.clone() as Arc<dyn Runner>),
+            (mcp_client::KEY, mcp.clone() as Arc<dyn Runner>),
         ]);
         if let Some(composio) = &composio {
             sources.insert(composio::KEY, composio.clone());
             runners.insert(composio::KEY, composio.clone());
         }
         let finders = composio.iter().map(|composio| composio.clone() as Arc<dyn Finder>).collect();
-        let (workflows, executor) = Workflows::open(db.clone(), clock.clone(), egress, vault.signer.clone(), vault.sealer.clone());
-        ::tools::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
-        let tools = Tools::new(db.clone(), clock.clone(), catalog.clone(), connections.clone(), executor, runners, finders);
+        let secrets = Secrets::new(db.clone(), clock.clone(), vault.sealer.clone(), config.quotas.calls.call_retention);
+        let (workflows, executor) = Workflows::open(workflows::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            egress,
+            signer: vault.signer.clone(),
+            sealer: vault.sealer.clone(),
+            secrets: secrets.clone(),
+            limits: config.quotas.runs,
+            workers: workers.clone(),
+        });
+        workflows.read_old_rows().await.context("cannot read the rows of an earlier version")?;
+        definitions::ops::check_all().map_err(|problems| anyhow::anyhow!(problems))?;
+        let definitions = Definitions::new(catalog.clone(), connections.clone(), workflows.clone(), secrets.clone());
+        let discovery = Discovery::new(discovery::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            catalog: catalog.clone(),
+            connections: connections.clone(),
+            workers: workers.clone(),
+            addresses: Arc::new(DiscoveryAddresses),
+            finders,
+        });
+        let calls = Calls::new(calls::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            catalog: catalog.clone(),
+            connections: connections.clone(),
+            discovery: discovery.clone(),
+            executor,
+            runners,
+            audit: config.audit,
+            limits: config.quotas.calls,
+            op_address: server::addresses::op,
+        });
         let triggers = Triggers::new(triggers::Parts {
             db: db.clone(),
             clock: clock.clone(),
@@ -143,12 +212,12 @@ impl Yard {
             catalog: catalog.clone(),
             connections: connections.clone(),
             workflows: workflows.clone(),
-            runs: Arc::new(tools.clone()),
+            runs: Arc::new(calls.clone()),
             accounts: accounts.clone(),
+            workers: workers.clone(),
             sources,
             public_url: config.public_url.clone(),
             hub_url: config.composio_webhook_url.clone(),
-            composio_secret: config.composio_webhook_secret.clone(),
             settings: config.triggers,
         });
         let agents = Agents::new(agents::Parts {
@@ -156,35 +225,48 @@ impl Yard {
             clock: clock.clone(),
             catalog: catalog.clone(),
             connections: connections.clone(),
-            tools: tools.clone(),
+            workers: workers.clone(),
+            definitions: definitions.clone(),
+            calls: calls.clone(),
         });
-        let consumers: [Arc<dyn Consumer>; 3] = [Arc::new(tools.clone()), Arc::new(triggers.clone()), Arc::new(agents.clone())];
+        let consumers: [Arc<dyn Consumer>; 3] = [Arc::new(calls.clone()), Arc::new(triggers.clone()), Arc::new(agents.clone())];
         for consumer in &consumers {
             connections.register(consumer);
         }
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
+        let mut first_invitation = None;
         if let Some(key) = &first_key {
             files::write_secret(&config.data_dir.join("owner.key"), &format!("{}\n", key.expose()))?;
+            let project = accounts.find_project(accounts::DEFAULT_PROJECT).await?.id;
+            first_invitation = Some(people.invite_to(project, None, kernel::Role::Owner, None).await?.1);
         }
         Ok(Self {
             config,
             db,
             clock,
+            workers,
             vault,
             accounts,
+            people,
+            grants,
             catalog,
             connections,
             imports,
+            secrets,
             mcp,
             composio,
+            embeddings,
             upkeep: Upkeep::default(),
             workflows,
-            tools,
+            definitions,
+            discovery,
+            calls,
             triggers,
             agents,
             consumers,
             operator_key,
             first_key,
+            first_invitation,
         })
     }
 
@@ -193,18 +275,27 @@ impl Yard {
         App::new(Parts {
             db: self.db.clone(),
             clock: self.clock.clone(),
+            workers: self.workers.clone(),
             accounts: self.accounts.clone(),
+            people: self.people.clone(),
+            grants: self.grants.clone(),
             catalog: self.catalog.clone(),
             connections: self.connections.clone(),
             imports: self.imports.clone(),
+            secrets: self.secrets.clone(),
             workflows: self.workflows.clone(),
-            tools: self.tools.clone(),
+            definitions: self.definitions.clone(),
+            discovery: self.discovery.clone(),
+            calls: self.calls.clone(),
             triggers: self.triggers.clone(),
-            mcp: ::mcp::Mcp::default(),
+            mcp: mcp::Mcp::default(),
             agents: self.agents.clone(),
+            signer: self.vault.signer.clone(),
             operator_key: self.operator_key.hash(),
             metrics: server::operations::Metrics::default(),
+            readiness: server::operations::health::DatabaseProbe::default(),
             options: Options {
+                public_url: self.config.public_url.clone(),
                 body_limit: self.config.body_limit,
                 request_timeout: self.config.request_timeout,
                 cors_origins: self.config.cors_origins.clone(),
@@ -213,6 +304,7 @@ impl Yard {
                     .expect("the public address is checked when it is read"),
                 web_origin: self.config.web_url.parse::<url::Url>().ok().map(|url| url.origin().ascii_serialization()),
                 authorization_server: self.config.mcp_authorization_server.clone(),
+                proxies: self.config.connections.proxies.clone(),
                 mcp_conformance: self.config.mcp_conformance,
             },
         })
@@ -223,7 +315,8 @@ impl Yard {
         self.upkeep.end().await;
         self.triggers.drain().await;
         self.imports.drain().await;
-        self.tools.drain().await;
+        self.calls.drain().await;
+        self.discovery.drain().await;
         self.connections.drain().await;
         self.mcp.close().await;
         self.db.close().await;
@@ -244,23 +337,44 @@ pub fn egress(config: &Config) -> anyhow::Result<Egress> {
     Ok(Egress::new(egress::Config { allow, ..egress::Config::default() })?)
 }
 
-/// Composio, where the operator has a key for it. Its address is the operator's word, so it may be a private one.
-fn composio(config: &Config, clock: &Clock) -> anyhow::Result<Option<Arc<Composio>>> {
-    let Some(key) = &config.composio_api_key else { return Ok(None) };
-    let url = config.composio_api_url.clone();
+/// The way to identity providers. Their addresses are the operator's word, so they may be private ones.
+fn sign_in_egress(config: &Config) -> anyhow::Result<Egress> {
+    let hosts = config.sign_in.providers.iter().filter_map(people::oidc::ProviderConfig::host);
+    let named = Some(config.egress_allow.clone()).filter(|allow| !allow.is_empty());
+    let allow = named.into_iter().chain(hosts).collect::<Vec<_>>().join(",").parse().context("`egress_allow` is not usable")?;
+    Ok(Egress::new(egress::Config { allow, ..egress::Config::default() })?)
+}
+
+/// The way out to an address of the operator's own, which may be a private one.
+fn egress_to(config: &Config, url: &url::Url, setting: &str) -> anyhow::Result<Egress> {
     let host = url.host_str().unwrap_or_default();
     let own = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
     let allow = if config.egress_allow.is_empty() { own } else { format!("{},{own}", config.egress_allow) };
-    let allow = allow.parse().context("`composio_api_url` is not usable")?;
-    let egress = Egress::new(egress::Config { allow, ..egress::Config::default() })?;
+    let allow = allow.parse().with_context(|| format!("`{setting}` is not usable"))?;
+    Ok(Egress::new(egress::Config { allow, ..egress::Config::default() })?)
+}
+
+/// The embeddings API, where the operator has one.
+fn embeddings(config: &Config, db: &Db, clock: &Clock) -> anyhow::Result<Option<Arc<Embeddings>>> {
+    let Some(settings) = config.embeddings.clone() else { return Ok(None) };
+    let egress = egress_to(config, &settings.url, "embeddings_url")?;
+    Ok(Some(Arc::new(Embeddings::new(settings, egress, db.clone(), clock.clone())?)))
+}
+
+/// Composio, where the operator has a key for it.
+fn composio(config: &Config, workers: &Workers, clock: &Clock) -> anyhow::Result<Option<Arc<Composio>>> {
+    let Some(key) = &config.composio_api_key else { return Ok(None) };
+    let url = config.composio_api_url.clone();
+    let egress = egress_to(config, &url, "composio_api_url")?;
     let settings = composio::Settings {
         url,
         key: key.clone().into(),
         kept: config.data_dir.join("composio.catalog"),
         catalog_life: config.composio_catalog_life,
         limit: time_to_answer(config),
+        webhook_secret: config.composio_webhook_secret.clone().map(Into::into),
     };
-    Ok(Some(Arc::new(Composio::new(settings, egress, clock.clone()))))
+    Ok(Some(Arc::new(Composio::new(settings, egress, workers.clone(), clock.clone()))))
 }
 
 /// A call ends a little before the request does, so that the caller hears why.
@@ -269,9 +383,9 @@ fn time_to_answer(config: &Config) -> Duration {
 }
 
 /// How MCP servers are used.
-fn mcp_settings(config: &Config) -> mcp::Settings {
+fn mcp_settings(config: &Config) -> mcp_client::Settings {
     let Ok(commands) = config.mcp_commands.parse();
-    mcp::Settings { commands, limit: time_to_answer(config), idle: MCP_IDLE }
+    mcp_client::Settings { commands, limit: time_to_answer(config), idle: MCP_IDLE }
 }
 
 fn operator_key(config: &Config) -> anyhow::Result<PlainKey> {
@@ -287,12 +401,12 @@ pub async fn serve(
     listener: TcpListener,
     routes: Router<App>,
     app: App,
+    limits: ConnectionLimits,
     stop: impl Future<Output = ()> + Send + 'static,
-) -> anyhow::Result<()> {
+) {
     let mcp = app.mcp.clone();
-    let service = axum::ServiceExt::<axum::extract::Request>::into_make_service(server::service(routes, app));
     let (stopping, stopped) = tokio::sync::oneshot::channel();
-    let graceful = axum::serve(listener, service).with_graceful_shutdown(async move {
+    let graceful = server::listen(listener, server::service(routes, app), limits, async move {
         stop.await;
         // Streams that wait for changes would hold up the end.
         mcp.stop();
@@ -303,10 +417,7 @@ pub async fn serve(
         tokio::time::sleep(GRACE).await;
     };
     tokio::select! {
-        served = graceful.into_future() => served.context("the server failed"),
-        () = overdue => {
-            tracing::warn!("stopped with requests still in flight");
-            Ok(())
-        }
+        () = graceful => {}
+        () = overdue => tracing::warn!("stopped with requests still in flight"),
     }
 }

@@ -44,7 +44,7 @@ impl Backoff {
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// No answer came: it could not connect, was cut off or took too long.
     Unreachable,
     /// An HTTP status came back.
@@ -53,19 +53,19 @@ pub enum Outcome {
 
 /// What an outcome means for the delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryDecision {
     Delivered,
     Retry,
     Final,
 }
 
-impl Outcome {
+impl AttemptOutcome {
     /// A failure is tried again if it may pass by itself: nothing answered, the server was busy, or the server broke.
-    pub fn verdict(self) -> Verdict {
+    pub fn verdict(self) -> RetryDecision {
         match self {
-            Self::Status(200..=299) => Verdict::Delivered,
-            Self::Unreachable | Self::Status(408 | 425 | 429 | 500..=599) => Verdict::Retry,
-            Self::Status(_) => Verdict::Final,
+            Self::Status(200..=299) => RetryDecision::Delivered,
+            Self::Unreachable | Self::Status(408 | 425 | 429 | 500..=599) => RetryDecision::Retry,
+            Self::Status(_) => RetryDecision::Final,
         }
     }
 }
@@ -107,14 +107,14 @@ mod tests {
     #[test]
     fn only_what_may_pass_is_tried_again() {
         for (verdict, codes) in [
-            (Verdict::Delivered, &[200, 201, 202, 204, 299][..]),
-            (Verdict::Retry, &[408, 425, 429, 500, 502, 503, 504, 599]),
-            (Verdict::Final, &[0, 100, 301, 304, 400, 401, 403, 404, 409, 410, 422, 451, 600]),
+            (RetryDecision::Delivered, &[200, 201, 202, 204, 299][..]),
+            (RetryDecision::Retry, &[408, 425, 429, 500, 502, 503, 504, 599]),
+            (RetryDecision::Final, &[0, 100, 301, 304, 400, 401, 403, 404, 409, 410, 422, 451, 600]),
         ] {
             for code in codes {
-                assert_eq!(Outcome::Status(*code).verdict(), verdict, "{code}");
+                assert_eq!(AttemptOutcome::Status(*code).verdict(), verdict, "{code}");
             }
         }
-        assert_eq!(Outcome::Unreachable.verdict(), Verdict::Retry);
+        assert_eq!(AttemptOutcome::Unreachable.verdict(), RetryDecision::Retry);
     }
 }

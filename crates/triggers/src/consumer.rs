@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use kernel::{ConnectionId, ProjectId};
 
 use crate::model::Subscription;
-use crate::port::Way;
+use crate::port::WatchMethod;
 use crate::store as rows;
 use crate::subscriptions::{fires, token};
 use crate::target::read_event;
@@ -23,7 +23,7 @@ impl Consumer for Triggers {
         Box::pin(async move {
             let sql =
                 "select count(*) as live from trigger_subscriptions where project_id = $1 and connection_id = $2 and deleted_at is null";
-            let row = self.db.optional(sql, args![project, connection]).await?;
+            let row = self.0.db.optional(sql, args![project, connection]).await?;
             row.map_or(Ok(0), |row| row.get("live"))
         })
     }
@@ -37,7 +37,7 @@ impl Consumer for Triggers {
 
     fn connected<'a>(&'a self, connection: &'a Connection, former: Option<&'a Connection>) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            for row in rows::of_connection(&self.db, connection.project, connection.id).await? {
+            for row in rows::of_connection(&self.0.db, connection.project, connection.id).await? {
                 let moves = former.is_some() && fires(&row);
                 if (row.suspended_at.is_some() || moves)
                     && let Err(error) = self.watch_again(&row, former).await
@@ -55,7 +55,7 @@ impl Triggers {
     async fn suspend(&self, project: ProjectId, connection: ConnectionId, why: &str) -> Result<(), StoreError> {
         let sql = "update trigger_subscriptions set is_active = false, suspended_at = $4, poll_at = null, reason = $3, updated_at = $4 \
                    where project_id = $1 and connection_id = $2 and deleted_at is null and is_active";
-        self.db.execute(sql, args![project, connection, why, self.clock.now()]).await.map(|_| ())
+        self.0.db.execute(sql, args![project, connection, why, self.0.clock.now()]).await.map(|_| ())
     }
 
     /// Has the account that is connected now send what the subscription watches. `former` is the connection as it was with another account,
@@ -71,10 +71,10 @@ impl Triggers {
             }
         }
         let mut row = Subscription { is_active: true, reason: None, ..old.clone() };
-        row.life.updated_at = self.clock.now();
+        row.life.updated_at = self.0.clock.now();
         if former.is_some() {
             row.poll_cursor = None;
-            if matches!(watched.way, Way::Register) {
+            if matches!(watched.method, WatchMethod::Register) {
                 // The other account may go on sending to the old address.
                 row.token = token();
             }
@@ -87,6 +87,6 @@ impl Triggers {
         tracing::warn!(subscription = %row.id, why, "a subscription could not be started with its connection");
         let sql = "update trigger_subscriptions set is_valid = is_valid and suspended_at is not null, reason = $3, updated_at = $4 \
                    where project_id = $1 and id = $2 and deleted_at is null";
-        self.db.execute(sql, args![row.project, row.id, why, self.clock.now()]).await.map(|_| ())
+        self.0.db.execute(sql, args![row.project, row.id, why, self.0.clock.now()]).await.map(|_| ())
     }
 }

@@ -4,27 +4,28 @@ use kernel::Timestamp;
 use serde_json::{Value, json};
 
 use crate::mapping::Miss;
-use crate::model::{Delivery, EventRow, Lifecycle, Schedule, Subscription, Words};
+use crate::model::{Delivery, EventRow, Labels, Lifecycle, Schedule, Subscription};
 use crate::schedule;
 
 /// The context of one delivery.
 pub(crate) fn of(delivery: &Delivery, event: Option<&EventRow>, about: &Value, now: Timestamp) -> Value {
     if let Some(event) = event {
         let project = json!(delivery.project);
-        return whole(&delivery.event_id, &event.event_type, event.received_at, delivery.created_at, &event.attributes, about, &project);
+        let attributes = event.attributes.clone();
+        return whole(&delivery.event_id, &event.event_type, event.received_at, delivery.created_at, attributes, about, &project);
     }
     let slot = slot(&delivery.event_id);
     let attributes = json!({"timestamp": slot.map_or_else(|| now.to_string(), schedule::iso)});
     let timestamp = slot.unwrap_or(now);
-    whole(&delivery.event_id, &delivery.event_key, timestamp, delivery.created_at, &attributes, about, &json!(delivery.project))
+    whole(&delivery.event_id, &delivery.event_key, timestamp, delivery.created_at, attributes, about, &json!(delivery.project))
 }
 
 /// The same for an event that somebody pasted.
-pub(crate) fn pasted(event_key: &str, attributes: &Value, about: &Value, project: &Value, now: Timestamp) -> Value {
+pub(crate) fn pasted(event_key: &str, attributes: Value, about: &Value, project: &Value, now: Timestamp) -> Value {
     whole("preview", event_key, now, now, attributes, about, project)
 }
 
-fn whole(id: &str, kind: &str, timestamp: Timestamp, created: Timestamp, attributes: &Value, about: &Value, project: &Value) -> Value {
+fn whole(id: &str, kind: &str, timestamp: Timestamp, created: Timestamp, attributes: Value, about: &Value, project: &Value) -> Value {
     json!({
         "event": {"event_id": id, "event_type": kind, "timestamp": timestamp, "created_at": created, "attributes": attributes},
         "subscription": about,
@@ -53,23 +54,23 @@ fn slot(event_id: &str) -> Option<Timestamp> {
     Timestamp::read_iso(event_id.split_once(':')?.1)
 }
 
-fn about(id: &Value, words: &Words, life: &Lifecycle) -> Value {
+fn about(id: &Value, labels: &Labels, life: &Lifecycle) -> Value {
     json!({
         "id": id,
-        "name": words.name,
-        "tags": words.tags,
-        "meta": words.meta,
+        "name": labels.name,
+        "tags": labels.tags,
+        "meta": labels.meta,
         "created_at": life.created_at,
         "updated_at": life.updated_at,
     })
 }
 
 pub(crate) fn subscription(row: &Subscription) -> Value {
-    about(&json!(row.id), &row.words, &row.life)
+    about(&json!(row.id), &row.labels, &row.life)
 }
 
 pub(crate) fn schedule(row: &Schedule) -> Value {
-    about(&json!(row.id), &row.words, &row.life)
+    about(&json!(row.id), &row.labels, &row.life)
 }
 
 /// The selectors that found nothing.

@@ -1,19 +1,22 @@
 //! Deliveries: what became of events, run again on request, ended from outside, forgotten after a while.
 
-use kernel::{DeliveryId, EventId, ScheduleId, Scope, SubscriptionId, Timestamp, suggest};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use kernel::{Budget, DeliveryId, EventId, ProjectId, ScheduleId, Scope, SubscriptionId, Timestamp, json, suggest};
 use serde_json::{Value, json};
-use store::args;
+use store::{Page, PageSize, Row, StoreError, args, page_bytes, page_sql};
 use uuid::Uuid;
+use work::LARGE;
 
 use crate::context;
 use crate::engine::CANCELLED;
-use crate::mapping::{Mapped, Mapping};
-use crate::model::{About, Attempt, Delivery, EventRow, Parent, State};
+use crate::mapping::{Mapped, Mapping, MappingError};
+use crate::model::{Attempt, Delivery, DeliveryLabels, EventRow, Parent, State};
 use crate::store::{self as rows, delivery_columns};
-use crate::{TriggerError, Triggers};
+use crate::{RowKind, TriggerError, Triggers};
 
-/// The largest page, and the row that tells whether there is another.
-const MAX_ROWS: i64 = 1001;
 const MAX_REPLAY: i64 = 10_000;
 
 /// Which deliveries to list or replay.
@@ -27,7 +30,9 @@ pub struct DeliveryQuery {
     pub newest: Option<Timestamp>,
     pub oldest: Option<Timestamp>,
     pub next: Option<Uuid>,
-    pub limit: i64,
+    /// Whether the oldest come first.
+    pub ascending: bool,
+    pub size: PageSize,
 }
 
 /// How a dispatched run ended.
@@ -38,24 +43,46 @@ pub struct Completion {
     pub outputs: Option<Value>,
 }
 
+impl DeliveryQuery {
+    fn state(&self) -> Result<Option<State>, TriggerError> {
+        let read = |state: &str| {
+            State::named(state).ok_or_else(|| {
+                let names = State::ALL.map(State::name).join(", ");
+                let hint = suggest::did_you_mean(state, State::ALL.map(State::name));
+                TriggerError::Invalid(format!("`{state}` is not a state; there are: {names}.{hint}"))
+            })
+        };
+        self.state.as_deref().map(read).transpose()
+    }
+}
+
 impl Triggers {
-    /// Newest first, each with what it belongs to.
-    pub async fn deliveries(&self, scope: Scope, query: &DeliveryQuery) -> Result<Vec<(Delivery, About)>, TriggerError> {
-        if let Some(state) = query.state.as_deref().filter(|state| State::named(state).is_none()) {
-            let names = State::ALL.map(State::name).join(", ");
-            let hint = suggest::did_you_mean(state, State::ALL.map(State::name));
-            return Err(TriggerError::Invalid(format!("`{state}` is not a state; there are: {names}.{hint}")));
+    /// Each with what it belongs to.
+    pub async fn deliveries(&self, scope: Scope, query: &DeliveryQuery) -> Result<Page<(Delivery, DeliveryLabels)>, TriggerError> {
+        query.state()?;
+        macro_rules! page {
+            ($beyond:literal, $order:literal) => {
+                page_sql!(
+                    select concat!(
+                        delivery_columns!(),
+                        ", coalesce((select s.name from trigger_subscriptions s where s.project_id = $1 and s.id = subscription_id), \
+                         (select s.name from trigger_schedules s where s.project_id = $1 and s.id = schedule_id)) as trigger_name"
+                    ),
+                    bytes "octet_length(data) + coalesce(octet_length(message), 0)",
+                    from "trigger_deliveries",
+                    where concat!(
+                        "project_id = $1 and ($2 is null or code = $2) and ($3 is null or state = $3) \
+                         and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) and ($6 is null or event_id = $6) \
+                         and ($7 is null or created_at <= $7) and ($8 is null or created_at >= $8) and ($9 is null or id ",
+                        $beyond,
+                        " $9)"
+                    ),
+                    by id $order,
+                    limit "$10"
+                )
+            };
         }
-        let sql = concat!(
-            "with d as (select ",
-            delivery_columns!(),
-            " from trigger_deliveries where project_id = $1 and ($2 is null or code = $2) and ($3 is null or state = $3) \
-             and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) and ($6 is null or event_id = $6) \
-             and ($7 is null or created_at <= $7) and ($8 is null or created_at >= $8) and ($9 is null or id < $9) order by id desc limit $10) \
-             select d.*, coalesce(s.name, c.name) as trigger_name, coalesce(s.data, c.data) as trigger_data from d \
-             left join trigger_subscriptions s on s.project_id = d.project_id and s.id = d.subscription_id \
-             left join trigger_schedules c on c.project_id = d.project_id and c.id = d.schedule_id order by d.id desc"
-        );
+        let sql = if query.ascending { page!(">", "asc") } else { page!("<", "desc") };
         let args = args![
             scope.project,
             query.code.as_deref(),
@@ -66,38 +93,64 @@ impl Triggers {
             query.newest,
             query.oldest,
             query.next,
-            query.limit.clamp(1, MAX_ROWS)
+            query.size.rows()
         ];
-        let read = |row: &store::Row| {
-            let (delivery, data) = (rows::delivery(row)?, row.get::<Option<Value>>("trigger_data")?.unwrap_or_default());
-            let about = About { trigger: row.get("trigger_name")?, workflow: workflow_of(&delivery, &data) };
+        let read = |row: &Row| {
+            let delivery = rows::delivery(row)?;
+            let about = DeliveryLabels { trigger: row.get("trigger_name")?, workflow: workflow_named(&delivery.data) };
             Ok((delivery, about))
         };
-        Ok(self.db.all(sql, args).await?.iter().map(read).collect::<Result<_, store::StoreError>>()?)
+        let mut page = self.page(scope.project, query.size, self.0.db.all(sql, args).await?, read).await?;
+        // What has not run names no workflow. Its trigger does, in data that may be large: read once for all of its deliveries.
+        let mut named: HashMap<Parent, Option<String>> = HashMap::new();
+        for (delivery, about) in page.rows.iter_mut().filter(|(_, about)| about.workflow.is_none()) {
+            about.workflow = match named.entry(delivery.parent) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(unknown) => unknown.insert(self.trigger_of(scope.project, delivery.parent).await?.workflow).clone(),
+            };
+        }
+        Ok(page)
+    }
+
+    /// Reads a page where there is room for it.
+    pub(crate) async fn page<T: Send + 'static>(
+        &self,
+        project: ProjectId,
+        size: PageSize,
+        rows: Vec<Row>,
+        read: fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, TriggerError> {
+        self.0.workers.run(project, page_bytes(&rows), move |_| Ok(size.read(&rows, read)?)).await
     }
 
     /// What a delivery belongs to.
-    pub async fn about(&self, scope: Scope, delivery: &Delivery) -> Result<About, TriggerError> {
-        let (name, data) = match delivery.parent {
+    pub async fn about(&self, scope: Scope, delivery: &Delivery) -> Result<DeliveryLabels, TriggerError> {
+        let trigger = self.trigger_of(scope.project, delivery.parent).await?;
+        Ok(DeliveryLabels { workflow: workflow_named(&delivery.data).or(trigger.workflow), ..trigger })
+    }
+
+    /// The name of a trigger, and the workflow that it names.
+    async fn trigger_of(&self, project: ProjectId, parent: Parent) -> Result<DeliveryLabels, StoreError> {
+        let (name, data) = match parent {
             Parent::Subscription(id) => {
-                let row = rows::subscription_by_id(&self.db, scope.project, id).await?;
-                row.map_or((None, Value::Null), |row| (row.words.name, row.data))
+                let row = rows::subscription_by_id(&self.0.db, project, id).await?;
+                row.map_or((None, Value::Null), |row| (row.labels.name, row.data))
             }
             Parent::Schedule(id) => {
-                let row = rows::schedule_by_id(&self.db, scope.project, id).await?;
-                row.map_or((None, Value::Null), |row| (row.words.name, row.data))
+                let row = rows::schedule_by_id(&self.0.db, project, id).await?;
+                row.map_or((None, Value::Null), |row| (row.labels.name, row.data))
             }
         };
-        Ok(About { trigger: name, workflow: workflow_of(delivery, &data) })
+        Ok(DeliveryLabels { trigger: name, workflow: workflow_named(&data) })
     }
 
     pub async fn delivery(&self, scope: Scope, id: DeliveryId) -> Result<(Delivery, Vec<Attempt>), TriggerError> {
-        let found = rows::delivery_by_id(&self.db, scope.project, id).await?.ok_or(TriggerError::NotFound("Trigger delivery"))?;
-        Ok((found, rows::attempts(&self.db, scope.project, id).await?))
+        let found = rows::delivery_by_id(&self.0.db, scope.project, id).await?.ok_or(TriggerError::NotFound(RowKind::Delivery))?;
+        Ok((found, rows::attempts(&self.0.db, scope.project, id).await?))
     }
 
     pub async fn event(&self, scope: Scope, id: EventId) -> Result<EventRow, TriggerError> {
-        rows::event_by_id(&self.db, scope.project, id).await?.ok_or(TriggerError::NotFound("Event"))
+        rows::event_by_id(&self.0.db, scope.project, id).await?.ok_or(TriggerError::NotFound(RowKind::Event))
     }
 
     /// Runs a delivery that ended once more, under the same idempotency key.
@@ -107,8 +160,8 @@ impl Triggers {
              cancelled_by_id = null where project_id = $1 and id = $2 and (state in ('done', 'dead', 'cancelled') or (state = 'ready' and attempts > 0)) returning ",
             delivery_columns!()
         );
-        if let Some(row) = self.db.returning(sql, args![scope.project, id, self.clock.now()]).await? {
-            self.0.wake.notify_one();
+        if let Some(row) = self.0.db.returning(sql, args![scope.project, id, self.0.clock.now()]).await? {
+            self.wake_all();
             return Ok(rows::delivery(&row)?);
         }
         let (found, _) = self.delivery(scope, id).await?;
@@ -117,13 +170,16 @@ impl Triggers {
 
     /// Runs everything again that failed for good and fits the filter; how many.
     pub async fn replay(&self, scope: Scope, query: &DeliveryQuery) -> Result<u64, TriggerError> {
+        if query.state()?.is_some_and(|state| state != State::Dead) {
+            return Ok(0);
+        }
         let sql = "update trigger_deliveries set state = 'ready', due_at = $2, updated_at = $2, code = '102', message = 'claimed' \
                    where project_id = $1 and id in (select id from trigger_deliveries where project_id = $1 and state = 'dead' \
                    and ($3 is null or code = $3) and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) \
                    and ($6 is null or created_at <= $6) and ($7 is null or created_at >= $7) and ($8 is null or event_id = $8) order by id limit $9)";
         let args = args![
             scope.project,
-            self.clock.now(),
+            self.0.clock.now(),
             query.code.as_deref(),
             query.subscription,
             query.schedule,
@@ -132,8 +188,8 @@ impl Triggers {
             query.event_id.as_deref(),
             MAX_REPLAY
         ];
-        let replayed = self.db.execute(sql, args).await?;
-        self.0.wake.notify_one();
+        let replayed = self.0.db.execute(sql, args).await?;
+        self.wake_all();
         Ok(replayed)
     }
 
@@ -162,9 +218,10 @@ impl Triggers {
         );
         let code = if end.code < 300 { 200 } else { end.code }.to_string();
         let message = end.message.unwrap_or_else(|| if end.code < 300 { "success" } else { "failed" }.to_owned());
-        let args = args![scope.project, id, state.name(), code, message, &data, self.clock.now()];
-        let row = self.db.returning(sql, args).await?.ok_or_else(|| TriggerError::State("The delivery has ended meanwhile.".to_owned()))?;
-        self.0.wake.notify_one();
+        let args = args![scope.project, id, state.name(), code, message, &data, self.0.clock.now()];
+        let row =
+            self.0.db.returning(sql, args).await?.ok_or_else(|| TriggerError::State("The delivery has ended meanwhile.".to_owned()))?;
+        self.wake_all();
         self.0.ended.add(state, 1);
         let ended = rows::delivery(&row)?;
         if state == State::Dead {
@@ -181,13 +238,13 @@ impl Triggers {
              lease_until = null, lease_owner = null where project_id = $1 and id = $2 and state in ('ready', 'leased', 'waiting') returning ",
             delivery_columns!()
         );
-        let args = args![scope.project, id, CANCELLED.to_string(), scope.author(), self.clock.now()];
-        let Some(row) = self.db.returning(sql, args).await? else {
+        let args = args![scope.project, id, CANCELLED.to_string(), scope.author(), self.0.clock.now()];
+        let Some(row) = self.0.db.returning(sql, args).await? else {
             let (found, _) = self.delivery(scope, id).await?;
             return Err(TriggerError::State(format!("The delivery is {}; it has ended already.", found.state.name())));
         };
         self.0.running.call_off(id);
-        self.0.wake.notify_one();
+        self.wake_all();
         self.0.ended.add(State::Cancelled, 1);
         tracing::info!(delivery = %id, project = %scope.project, by = %scope.author(), "a delivery was cancelled");
         Ok(rows::delivery(&row)?)
@@ -197,49 +254,61 @@ impl Triggers {
     pub async fn preview(
         &self,
         scope: Scope,
-        fields: Option<&Value>,
+        fields: Option<Value>,
         delivery: Option<DeliveryId>,
-        pasted: Option<&Value>,
+        pasted: Option<Value>,
     ) -> Result<Mapped, TriggerError> {
-        let mapping = match fields.filter(|fields| !fields.is_null()) {
-            None => Mapping::default(),
-            Some(fields) => Mapping::compile(fields).map_err(|error| TriggerError::Invalid(error.to_string()))?,
-        };
+        let invalid = |error: MappingError| TriggerError::Invalid(error.to_string());
+        let fields = fields.filter(|fields| !fields.is_null());
+        let size = fields.as_ref().map_or(0, |fields| json::size(fields, LARGE));
+        let read = move |_: &Budget| fields.map_or_else(|| Ok(Mapping::default()), |fields| Mapping::compile(&fields).map_err(invalid));
+        let mapping = self.0.workers.run(scope.project, size, read).await?;
         let context = match (delivery, pasted) {
             (Some(id), _) => self.stored_context(scope, id).await?,
-            (None, Some(event)) => context::pasted(WORD, event, &json!({}), &json!(scope.project), self.clock.now()),
+            (None, Some(event)) => context::pasted(WORD, event, &json!({}), &json!(scope.project), self.0.clock.now()),
             (None, None) => return Err(TriggerError::BadRequest("Give `delivery_id` or `event`.".to_owned())),
         };
-        mapping.apply(&context).map_err(|error| TriggerError::Invalid(error.to_string()))
+        self.map(scope.project, Arc::new(mapping), context).await?.map_err(invalid)
+    }
+
+    /// Fills a mapping in; what is wrong with it is told apart from a lack of room.
+    pub(crate) async fn map(
+        &self,
+        project: ProjectId,
+        mapping: Arc<Mapping>,
+        context: Value,
+    ) -> Result<Result<Mapped, MappingError>, TriggerError> {
+        let size = mapping.weigh(&context);
+        self.0.workers.run(project, size, move |budget| Ok(mapping.apply(&context, budget))).await
     }
 
     async fn stored_context(&self, scope: Scope, id: DeliveryId) -> Result<Value, TriggerError> {
         let (delivery, _) = self.delivery(scope, id).await?;
         let event = match delivery.event {
-            Some(event) => rows::event_by_id(&self.db, scope.project, event).await?,
+            Some(event) => rows::event_by_id(&self.0.db, scope.project, event).await?,
             None => None,
         };
         let about = match delivery.parent {
-            Parent::Subscription(id) => rows::subscription_by_id(&self.db, scope.project, id).await?.as_ref().map(context::subscription),
-            Parent::Schedule(id) => rows::schedule_by_id(&self.db, scope.project, id).await?.as_ref().map(context::schedule),
+            Parent::Subscription(id) => rows::subscription_by_id(&self.0.db, scope.project, id).await?.as_ref().map(context::subscription),
+            Parent::Schedule(id) => rows::schedule_by_id(&self.0.db, scope.project, id).await?.as_ref().map(context::schedule),
         };
-        Ok(context::of(&delivery, event.as_ref(), &about.unwrap_or_else(|| json!({})), self.clock.now()))
+        Ok(context::of(&delivery, event.as_ref(), &about.unwrap_or_else(|| json!({})), self.0.clock.now()))
     }
 
     /// Forgets what ended long ago, of every project.
-    pub(crate) async fn forget(&self) -> Result<(), store::StoreError> {
-        let now = self.clock.now();
-        let before = now.minus(self.settings.retention);
+    pub(crate) async fn forget(&self) -> Result<(), StoreError> {
+        let now = self.0.clock.now();
+        let before = now.minus(self.0.settings.retention);
         let ended =
             "select project_id, id from trigger_deliveries where state in ('done', 'dead', 'cancelled') and updated_at < $1 limit 1000";
         loop {
-            let old = self.db.all(ended, args![before]).await?;
+            let old = self.0.db.all(ended, args![before]).await?;
             if old.is_empty() {
                 break;
             }
-            let mut tx = self.db.begin().await?;
+            let mut tx = self.0.db.begin().await?;
             for row in &old {
-                let (project, id): (kernel::ProjectId, DeliveryId) = (row.get("project_id")?, row.get("id")?);
+                let (project, id): (ProjectId, DeliveryId) = (row.get("project_id")?, row.get("id")?);
                 tx.execute("delete from trigger_attempts where project_id = $1 and delivery_id = $2", args![project, id]).await?;
                 tx.execute("delete from trigger_deliveries where project_id = $1 and id = $2", args![project, id]).await?;
             }
@@ -247,25 +316,21 @@ impl Triggers {
         }
         let unused = "delete from trigger_events where received_at < $1 and not exists (select 1 from trigger_deliveries d \
                       where d.project_id = trigger_events.project_id and d.event_row_id = trigger_events.id)";
-        self.db.execute(unused, args![before]).await?;
+        self.0.db.execute(unused, args![before]).await?;
         for stale in ["delete from trigger_signatures where seen_at < $1", "delete from hub_signatures where seen_at < $1"] {
-            self.db.execute(stale, args![now.minus(std::time::Duration::from_hours(1))]).await?;
+            self.0.db.execute(stale, args![now.minus(std::time::Duration::from_hours(1))]).await?;
         }
         Ok(())
     }
 }
 
-/// The workflow that a delivery ran, or else the one that its trigger names.
-fn workflow_of(delivery: &Delivery, trigger: &Value) -> Option<String> {
-    let named = |data: &Value| {
-        let part =
-            |field: &str, part: &str| data.pointer(&format!("/references/{part}/{field}")).and_then(Value::as_str).map(str::to_owned);
-        let families = ["workflow", "application", "evaluator"];
-        let parts = || families.iter().flat_map(|family| ["", "_variant", "_revision"].map(|level| format!("{family}{level}")));
-        let key = || data.pointer("/selector/key").and_then(Value::as_str).map(str::to_owned);
-        parts().find_map(|name| part("slug", &name)).or_else(key).or_else(|| parts().find_map(|name| part("id", &name)))
-    };
-    named(&delivery.data).or_else(|| named(trigger))
+/// The workflow that a delivery ran, or that a trigger names, by its data.
+fn workflow_named(data: &Value) -> Option<String> {
+    let part = |field: &str, part: &str| data.pointer(&format!("/references/{part}/{field}")).and_then(Value::as_str).map(str::to_owned);
+    let families = ["workflow", "application", "evaluator"];
+    let parts = || families.iter().flat_map(|family| ["", "_variant", "_revision"].map(|level| format!("{family}{level}")));
+    let key = || data.pointer("/selector/key").and_then(Value::as_str).map(str::to_owned);
+    parts().find_map(|name| part("slug", &name)).or_else(key).or_else(|| parts().find_map(|name| part("id", &name)))
 }
 
 /// What a pasted event calls itself.

@@ -1,29 +1,36 @@
 //! The engine: leases deliveries, runs them, writes how they ended. A node that dies gives its work back when its leases run out.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernel::{ApprovalId, DeliveryId, Origin, Permission, ProjectId, Timestamp};
 use serde_json::{Map, Value, json};
-use store::{Db, StoreError, args};
+use store::{Db, Row, StoreError, args};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use work::WorkError;
 use workflows::{InvokeRequest, NotRun, WorkflowError};
 
-use crate::backoff::{Outcome, Verdict};
+use crate::backoff::{AttemptOutcome, RetryDecision};
 use crate::context;
 use crate::model::{Actor, Attempt, Delivery, Parent, State};
 use crate::store::{self as rows, Finished, delivery_columns};
-use crate::target::Target;
+use crate::target::RunTarget;
 use crate::{TriggerError, Triggers};
 
 /// How often a node looks for work that nobody told it about.
 const LOOK: Duration = Duration::from_millis(500);
+/// The same for a node of several that has nothing to do.
+const IDLE: Duration = Duration::from_secs(2);
 /// How many projects with work are looked at in one round.
 const PROJECTS: i64 = 64;
 /// How long a dispatched run may take to end, and a person to approve one.
 const WAITING: Duration = Duration::from_hours(24);
+
+/// How many bytes of large events one project has in hand at once: what a run makes of an event takes many times its size.
+const LARGE_EVENTS: u32 = 2 << 20;
 
 /// The code of a delivery that was cancelled.
 pub(crate) const CANCELLED: i64 = 499;
@@ -59,47 +66,60 @@ impl Running {
 }
 
 /// The place of one run, given back however the run ends.
-struct Place {
+struct RunSlot {
     triggers: Triggers,
     attempt: Try,
     cancelled: CancellationToken,
 }
 
-impl Place {
-    fn take(triggers: &Triggers, delivery: &Delivery) -> Self {
+impl RunSlot {
+    fn occupy(triggers: &Triggers, delivery: &Delivery) -> Self {
         let (attempt, cancelled) = ((delivery.id, delivery.attempts), CancellationToken::new());
         triggers.0.running.held().insert(attempt, (delivery.project, cancelled.clone()));
         Self { triggers: triggers.clone(), attempt, cancelled }
     }
 }
 
-impl Drop for Place {
+impl Drop for RunSlot {
     fn drop(&mut self) {
         self.triggers.0.running.held().remove(&self.attempt);
         self.triggers.0.wake.notify_one();
     }
 }
 
+/// A delivery that is this node's to run, and how large its event is.
+struct Leased {
+    delivery: Delivery,
+    event_bytes: usize,
+}
+
+impl Leased {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let bytes: Option<i64> = row.get("event_bytes")?;
+        Ok(Self { delivery: rows::delivery(row)?, event_bytes: bytes.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0) })
+    }
+}
+
 /// How a run ended, before it is written.
-struct Ending {
+struct AttemptEnd {
     code: i64,
     message: String,
     run: Option<kernel::RunId>,
     /// What it waits for, if it has to be approved.
     approval: Option<ApprovalId>,
     data: Map<String, Value>,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
 }
 
-impl Ending {
-    fn failed(code: i64, message: impl Into<String>) -> Self {
+impl AttemptEnd {
+    fn with(code: i64, message: impl Into<String>) -> Self {
         let status = u16::try_from(code).unwrap_or(500);
-        Self { code, message: message.into(), run: None, approval: None, data: Map::new(), outcome: Outcome::Status(status) }
+        Self { code, message: message.into(), run: None, approval: None, data: Map::new(), outcome: AttemptOutcome::Status(status) }
     }
 
     /// A person has to allow the run, or a step of it, before it goes on.
     fn waiting(approval: ApprovalId, message: String) -> Self {
-        Self { approval: Some(approval), ..Self::failed(202, message) }
+        Self { approval: Some(approval), ..Self::with(202, message) }
     }
 }
 
@@ -107,50 +127,49 @@ impl Triggers {
     /// Runs deliveries until it is told to stop, then finishes what it has begun.
     pub(crate) async fn run_engine(self, stop: CancellationToken) {
         let mut after = Uuid::nil();
-        let mut looked: Option<Instant> = None;
+        let (mut looked, mut is_idle): (Option<Instant>, bool) = (None, false);
         while !stop.is_cancelled() {
             if looked.is_none_or(|at| at.elapsed() >= LOOK) {
                 looked = Some(Instant::now());
-                if let Err(error) = self.ready_the_decided().await {
-                    tracing::error!(%error, "deliveries that wait for an approval could not be looked at");
+                match self.ready_the_decided().await {
+                    Ok(waiting) => is_idle = waiting == 0,
+                    Err(error) => tracing::error!(%error, "deliveries that wait for an approval could not be looked at"),
                 }
             }
             if let Err(error) = self.round(&mut after).await {
                 tracing::error!(%error, "deliveries could not be leased");
                 tokio::time::sleep(LOOK).await;
             }
+            // Where others tell of their deliveries, what is left to find has lost its node.
+            let may_rest = is_idle && self.0.running.total() == 0 && matches!(self.0.db, Db::Postgres(_));
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = self.0.wake.notified() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = self.0.wake.notified() => is_idle = false,
+                () = tokio::time::sleep(if may_rest { IDLE } else { LOOK }) => {}
             }
         }
     }
 
     /// Gives free places to projects in turn, so that a busy one waits for the others and not they for it.
     async fn round(&self, after: &mut Uuid) -> Result<(), StoreError> {
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         self.take_back(now).await?;
         loop {
-            let mut free = self.settings.concurrency.saturating_sub(self.0.running.total());
+            let mut free = self.0.settings.concurrency.saturating_sub(self.0.running.total());
             if free == 0 {
                 return Ok(());
             }
-            let projects = with_work(&self.db, *after, now).await?;
+            let projects = with_work(&self.0.db, *after, now).await?;
             let mut leased = 0;
             for project in &projects {
-                let share = self.settings.project_concurrency.saturating_sub(self.0.running.of(*project)).min(free);
+                let share = self.0.settings.project_concurrency.saturating_sub(self.0.running.of(*project)).min(free);
                 if share == 0 {
                     continue;
                 }
-                for delivery in self.lease(*project, share, now).await? {
+                for leased_now in self.lease(*project, share, now).await? {
                     leased += 1;
                     free = free.saturating_sub(1);
-                    let (this, place) = (self.clone(), Place::take(self, &delivery));
-                    self.0.tasks.spawn(async move {
-                        this.deliver(delivery, &place.cancelled).await;
-                        drop(place);
-                    });
+                    self.spawn_delivery(leased_now);
                 }
             }
             let more = i64::try_from(projects.len()).is_ok_and(|found| found == PROJECTS);
@@ -161,9 +180,30 @@ impl Triggers {
         }
     }
 
+    /// Runs a delivery in a task of its own: one over a large event where such tasks run, when its project has room for it.
+    fn spawn_delivery(&self, Leased { delivery, event_bytes }: Leased) {
+        let (this, place) = (self.clone(), RunSlot::occupy(self, &delivery));
+        let threads = if event_bytes > work::SMALL { self.0.workers.large_tasks() } else { None };
+        let Some(threads) = threads else {
+            self.0.tasks.spawn(async move {
+                this.deliver(delivery, &place.cancelled).await;
+                drop(place);
+            });
+            return;
+        };
+        let room = self.0.large_events.of(&delivery.project, || Semaphore::new(LARGE_EVENTS as usize));
+        let bytes = u32::try_from(event_bytes).unwrap_or(u32::MAX).min(LARGE_EVENTS);
+        let task = async move {
+            let _room = room.acquire_many_owned(bytes).await;
+            this.deliver(delivery, &place.cancelled).await;
+            drop(place);
+        };
+        self.0.tasks.spawn_on(task, &threads);
+    }
+
     /// Picks and takes in one statement. PostgreSQL may read a subquery once per row, and then takes more than the limit; a materialized
     /// one is read once.
-    async fn lease(&self, project: ProjectId, limit: usize, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
+    async fn lease(&self, project: ProjectId, limit: usize, now: Timestamp) -> Result<Vec<Leased>, StoreError> {
         macro_rules! lease {
             ($lock:literal) => {
                 concat!(
@@ -174,20 +214,19 @@ impl Triggers {
                     $lock,
                     ") update trigger_deliveries set state = 'leased', attempts = attempts + 1, updated_at = $3, lease_until = $4, lease_owner = $5 \
                      where project_id = $1 and state = 'ready' and id in (select id from picked) returning ",
-                    delivery_columns!()
+                    delivery_columns!(),
+                    ", (select cast(octet_length(body) as bigint) from trigger_events e where e.project_id = $1 and e.id = trigger_deliveries.event_row_id) as event_bytes"
                 )
             };
         }
-        let sql = match &self.db {
+        let sql = match &self.0.db {
             Db::Sqlite(_) => lease!(""),
             Db::Postgres(_) => lease!(" for update skip locked"),
         };
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut tx = self.db.begin().await?;
-        let leased = tx.all(sql, args![project, limit, now, now.plus(self.settings.lease), self.0.node]).await?;
-        tx.commit().await?;
-        let mut leased: Vec<Delivery> = leased.iter().map(rows::delivery).collect::<Result<_, _>>()?;
-        leased.sort_by_key(|delivery| (delivery.due_at, delivery.id.uuid()));
+        let leased = self.0.db.returning_all(sql, args![project, limit, now, now.plus(self.0.settings.lease), self.0.node]).await?;
+        let mut leased: Vec<Leased> = leased.iter().map(Leased::read).collect::<Result<_, _>>()?;
+        leased.sort_by_key(|Leased { delivery, .. }| (delivery.due_at, delivery.id.uuid()));
         Ok(leased)
     }
 
@@ -205,7 +244,7 @@ impl Triggers {
                 )
             };
         }
-        let lost = match &self.db {
+        let lost = match &self.0.db {
             Db::Sqlite(_) => lost!(""),
             Db::Postgres(_) => lost!(" for update skip locked"),
         };
@@ -216,15 +255,15 @@ impl Triggers {
                     case when approval_id is null then 'the dispatched run did not end in time' else 'nobody approved the run in time' end \
                     where state = 'waiting' and due_at < $1";
         let any = "select 1 as found from trigger_deliveries where (state = 'leased' and lease_until < $1) or (state = 'waiting' and due_at < $1) limit 1";
-        if self.db.optional(any, args![now]).await?.is_some() {
-            let mut tx = self.db.begin().await?;
+        if self.0.db.optional(any, args![now]).await?.is_some() {
+            let mut tx = self.0.db.begin().await?;
             for row in tx.all(lost, args![now]).await? {
                 let (project, delivery): (ProjectId, DeliveryId) = (row.get("project_id")?, row.get("id")?);
                 let (number, started): (i64, Timestamp) = (row.get("attempts")?, row.get("updated_at")?);
                 tx.execute(cut, args![project, delivery, number, started, now]).await?;
             }
             tx.commit().await?;
-            let late = self.db.execute(late, args![now]).await?;
+            let late = self.0.db.execute(late, args![now]).await?;
             if late > 0 {
                 tracing::warn!(deliveries = late, "dispatched runs did not end in time; their deliveries are dead");
                 self.0.ended.add(State::Dead, late);
@@ -235,8 +274,9 @@ impl Triggers {
 
     /// Gives back at once what an earlier process left behind; a SQLite file has one process, so there is nobody else to wait for.
     pub(crate) async fn reclaim(&self) -> Result<(), StoreError> {
-        if let Db::Sqlite(_) = &self.db {
-            self.db
+        if let Db::Sqlite(_) = &self.0.db {
+            self.0
+                .db
                 .execute("update trigger_deliveries set lease_until = 0 where state = 'leased' and lease_owner <> $1", args![self.0.node])
                 .await?;
         }
@@ -249,13 +289,13 @@ impl Triggers {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(self.settings.lease / 3) => {}
+                () = tokio::time::sleep(self.0.settings.lease / 3) => {}
             }
-            let until = self.clock.now().plus(self.settings.lease);
+            let until = self.0.clock.now().plus(self.0.settings.lease);
             let sql = "update trigger_deliveries set lease_until = $5 \
                        where project_id = $1 and id = $2 and attempts = $3 and lease_owner = $4 and state = 'leased'";
             for ((delivery, number), project) in self.0.running.all() {
-                match self.db.execute(sql, args![project, delivery, number, self.0.node, until]).await {
+                match self.0.db.execute(sql, args![project, delivery, number, self.0.node, until]).await {
                     Ok(0) => self.end_if_cancelled(project, delivery).await,
                     Ok(_) => {}
                     Err(error) => {
@@ -269,27 +309,30 @@ impl Triggers {
 
     /// A delivery may be cancelled at another node than the one that runs it.
     async fn end_if_cancelled(&self, project: ProjectId, delivery: DeliveryId) {
-        if let Ok(Some(Delivery { state: State::Cancelled, .. })) = rows::delivery_by_id(&self.db, project, delivery).await {
+        if let Ok(Some(Delivery { state: State::Cancelled, .. })) = rows::delivery_by_id(&self.0.db, project, delivery).await {
             self.0.running.call_off(delivery);
         }
     }
 
     async fn deliver(self, delivery: Delivery, cancelled: &CancellationToken) {
-        let started_at = self.clock.now();
+        let started_at = self.0.clock.now();
         let ending = match cancelled.run_until_cancelled(Box::pin(self.attempt(&delivery))).await {
             Some(Ok(ending)) => ending,
-            Some(Err(error)) => Ending { outcome: Outcome::Unreachable, ..Ending::failed(500, error.to_string()) },
-            None => Ending::failed(CANCELLED, "cancelled"),
+            Some(Err(error)) => {
+                let code = if matches!(error, TriggerError::Work(WorkError::Busy)) { 429 } else { 500 };
+                AttemptEnd { outcome: AttemptOutcome::Unreachable, ..AttemptEnd::with(code, error.to_string()) }
+            }
+            None => AttemptEnd::with(CANCELLED, "cancelled"),
         };
-        let ended_at = self.clock.now();
+        let ended_at = self.0.clock.now();
         let number = delivery.attempts;
         let verdict = if ending.code == 202 { None } else { Some(ending.outcome.verdict()) };
-        let wait = self.settings.backoff.next(u32::try_from(number).unwrap_or(u32::MAX), delivery.id.uuid());
+        let wait = self.0.settings.backoff.next(u32::try_from(number).unwrap_or(u32::MAX), delivery.id.uuid());
         let (state, due_at) = match (verdict, wait) {
             (None, _) => (State::Waiting, ended_at.plus(WAITING)),
-            (Some(Verdict::Delivered), _) => (State::Done, delivery.due_at),
-            (Some(Verdict::Retry), Some(wait)) => (State::Ready, ended_at.plus(wait)),
-            (Some(Verdict::Retry | Verdict::Final), _) => (State::Dead, delivery.due_at),
+            (Some(RetryDecision::Delivered), _) => (State::Done, delivery.due_at),
+            (Some(RetryDecision::Retry), Some(wait)) => (State::Ready, ended_at.plus(wait)),
+            (Some(RetryDecision::Retry | RetryDecision::Final), _) => (State::Dead, delivery.due_at),
         };
         let mut data = ending.data;
         data.insert("event_key".to_owned(), json!(delivery.event_key));
@@ -307,26 +350,36 @@ impl Triggers {
             Attempt { number, started_at, ended_at, code: ending.code.to_string(), message: Some(ending.message), run: ending.run };
         let (project, owner) = (delivery.project, self.0.node);
         let approval = ending.approval;
-        let finished = Finished { project, delivery: delivery.id, owner, attempt, state, approval, due_at, data: Value::Object(data) };
+        let finished =
+            Finished { project, delivery: delivery.id, owner, attempt, state, approval, due_at, data: Value::Object(data).to_string() };
         if self.0.inbox.finish(finished).await {
             self.0.ended.add(state, 1);
         }
+        // One that waits longer is found by looking.
+        if let (State::Ready, Some(wait)) = (state, wait.filter(|wait| *wait < IDLE * 5)) {
+            let this = self.clone();
+            self.0.tasks.spawn(async move {
+                if this.0.stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
+                    this.0.wake.notify_one();
+                }
+            });
+        }
     }
 
-    async fn attempt(&self, delivery: &Delivery) -> Result<Ending, TriggerError> {
-        let Some(parent) = self.parent(delivery).await? else { return Ok(Ending::failed(409, "The trigger is deleted or paused.")) };
+    async fn attempt(&self, delivery: &Delivery) -> Result<AttemptEnd, TriggerError> {
+        let Some(parent) = self.parent(delivery).await? else { return Ok(AttemptEnd::with(409, "The trigger is deleted or paused.")) };
         let event = match delivery.event {
-            Some(id) => rows::event_by_id(&self.db, delivery.project, id).await?,
+            Some(id) => rows::event_by_id(&self.0.db, delivery.project, id).await?,
             None => None,
         };
-        let context = context::of(delivery, event.as_ref(), &parent.about, self.clock.now());
-        let target = match Target::read(&parent.data) {
+        let context = context::of(delivery, event.as_ref(), &parent.about, self.0.clock.now());
+        let target = match &parent.target {
             Ok(target) => target,
-            Err(error) => return Ok(Ending::failed(400, error.to_string())),
+            Err(error) => return Ok(AttemptEnd::with(400, error.clone())),
         };
-        let mapped = match target.mapping.apply(&context) {
+        let mapped = match self.map(delivery.project, target.mapping.clone(), context).await? {
             Ok(mapped) => mapped,
-            Err(error) => return Ok(Ending::failed(400, error.to_string())),
+            Err(error) => return Ok(AttemptEnd::with(400, error.to_string())),
         };
         let mut data = Map::from_iter([("inputs".to_owned(), mapped.inputs.clone())]);
         if !mapped.missed.is_empty() {
@@ -334,23 +387,23 @@ impl Triggers {
         }
         if parent.is_test {
             data.insert("is_test".to_owned(), json!(true));
-            return Ok(Ending { data, ..Ending::failed(200, "captured") });
+            return Ok(AttemptEnd { data, ..AttemptEnd::with(200, "captured") });
         }
         if target.references.is_empty() {
-            return Ok(Ending { data, ..Ending::failed(400, "No workflow is bound to this trigger.") });
+            return Ok(AttemptEnd { data, ..AttemptEnd::with(400, "No workflow is bound to this trigger.") });
         }
-        let Some(scope) = self.accounts.acting(delivery.project, parent.actor.key, parent.actor.user).await? else {
-            return Ok(Ending {
+        let Some(scope) = self.0.accounts.acting(delivery.project, parent.actor.key, parent.actor.user).await? else {
+            return Ok(AttemptEnd {
                 data,
-                ..Ending::failed(403, "The key that saved this trigger is revoked. Save the trigger again with another key.")
+                ..AttemptEnd::with(403, "The key that saved this trigger is revoked. Save the trigger again with another key.")
             });
         };
         if !scope.may(Permission::RunWorkflows) {
-            return Ok(Ending { data, ..Ending::failed(403, "Whoever saved this trigger may not run workflows any more.") });
+            return Ok(AttemptEnd { data, ..AttemptEnd::with(403, "Whoever saved this trigger may not run workflows any more.") });
         }
         let request = InvokeRequest {
-            references: target.references,
-            key: target.key,
+            references: target.references.clone(),
+            key: target.key.clone(),
             inputs: mapped.inputs,
             session_id: Some(session(delivery.id)),
             idempotency_key: Some(delivery.id.to_string()),
@@ -359,17 +412,21 @@ impl Triggers {
             origin: Origin { delivery: Some(delivery.id), ..Origin::default() },
             ..InvokeRequest::default()
         };
-        let reply = match self.runs.run(scope, request).await {
+        let reply = match self.0.runs.run(scope, request).await {
             Ok(reply) => reply,
             Err(NotRun::Workflow(WorkflowError::Store(error))) => return Err(error.into()),
-            Err(NotRun::Workflow(error)) => return Ok(Ending { data, ..Ending::failed(404, error.to_string()) }),
-            Err(NotRun::Denied(why)) => return Ok(Ending { data, ..Ending::failed(403, why) }),
-            Err(NotRun::Waiting { approval, message }) => return Ok(Ending { data, ..Ending::waiting(approval, message) }),
+            // There is room again once older runs or approvals are gone.
+            Err(NotRun::Workflow(error @ WorkflowError::Full(_))) => {
+                return Ok(AttemptEnd { data, ..AttemptEnd::with(429, error.to_string()) });
+            }
+            Err(NotRun::Workflow(error)) => return Ok(AttemptEnd { data, ..AttemptEnd::with(404, error.to_string()) }),
+            Err(NotRun::Denied(why)) => return Ok(AttemptEnd { data, ..AttemptEnd::with(403, why) }),
+            Err(NotRun::Waiting { approval, message }) => return Ok(AttemptEnd { data, ..AttemptEnd::waiting(approval, message) }),
         };
         data.insert("references".to_owned(), reply.references);
         if let Some(approval) = reply.waits_for {
             data.insert("result".to_owned(), json!({"run_id": reply.run}));
-            return Ok(Ending { run: Some(reply.run), data, ..Ending::waiting(approval, reply.message) });
+            return Ok(AttemptEnd { run: Some(reply.run), data, ..AttemptEnd::waiting(approval, reply.message) });
         }
         let result = match reply.code {
             202 => json!({"run_id": reply.run}),
@@ -379,34 +436,46 @@ impl Triggers {
         let code = if (200..300).contains(&reply.code) && reply.code != 202 { 200 } else { reply.code };
         let message = if code == 200 { "success".to_owned() } else { reply.message };
         // 424 is what a service that cannot be reached reads as; it may be there the next time.
-        let outcome = if code == 424 { Outcome::Unreachable } else { Outcome::Status(u16::try_from(code).unwrap_or(500)) };
-        Ok(Ending { run: Some(reply.run), outcome, data, ..Ending::failed(code, message) })
+        let outcome = if code == 424 { AttemptOutcome::Unreachable } else { AttemptOutcome::Status(u16::try_from(code).unwrap_or(500)) };
+        Ok(AttemptEnd { run: Some(reply.run), outcome, data, ..AttemptEnd::with(code, message) })
     }
 
     /// What a delivery belongs to, if it still fires.
-    async fn parent(&self, delivery: &Delivery) -> Result<Option<Living>, StoreError> {
-        match delivery.parent {
+    async fn parent(&self, delivery: &Delivery) -> Result<Option<Arc<ActiveTrigger>>, StoreError> {
+        let (project, parent) = (delivery.project, delivery.parent);
+        self.0.fired.or_find((project, parent), || async { Ok(self.read_parent(project, parent).await?.map(Arc::new)) }).await
+    }
+
+    async fn read_parent(&self, project: ProjectId, parent: Parent) -> Result<Option<ActiveTrigger>, StoreError> {
+        match parent {
             Parent::Subscription(id) => {
-                let row = rows::subscription_by_id(&self.db, delivery.project, id).await?;
+                let row = rows::subscription_by_id(&self.0.db, project, id).await?;
                 let row = row.filter(|row| row.life.deleted_at.is_none() && row.is_active && row.is_valid);
-                Ok(row.map(|row| Living { about: context::subscription(&row), data: row.data, actor: row.actor, is_test: row.is_test }))
+                Ok(row.map(|row| ActiveTrigger::new(context::subscription(&row), &row.data, row.actor, row.is_test)))
             }
             Parent::Schedule(id) => {
-                let row = rows::schedule_by_id(&self.db, delivery.project, id).await?;
+                let row = rows::schedule_by_id(&self.0.db, project, id).await?;
                 // A schedule that ended with its last slot still owes that run, and a run by hand needs no clock.
                 let row = row.filter(|row| row.life.deleted_at.is_none());
-                Ok(row.map(|row| Living { about: context::schedule(&row), data: row.data, actor: row.actor, is_test: false }))
+                Ok(row.map(|row| ActiveTrigger::new(context::schedule(&row), &row.data, row.actor, false)))
             }
         }
     }
 }
 
-/// What a run needs of its trigger.
-struct Living {
+/// What a run needs of its trigger, read and compiled once.
+#[derive(Debug)]
+pub(crate) struct ActiveTrigger {
     about: Value,
-    data: Value,
+    target: Result<RunTarget, String>,
     actor: Actor,
     is_test: bool,
+}
+
+impl ActiveTrigger {
+    fn new(about: Value, data: &Value, actor: Actor, is_test: bool) -> Self {
+        Self { about, target: RunTarget::read(data).map_err(|error| error.to_string()), actor, is_test }
+    }
 }
 
 fn session(delivery: DeliveryId) -> String {

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kernel::seal::{Place, Sealer};
+use kernel::seal::{SealedColumn, Sealer};
 use kernel::{Clock, ConnectionId, ProjectId, Timestamp};
 use serde_json::Value;
 use store::{Db, Row, StoreError, args};
@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use crate::model::Subscription;
 use crate::port::{EventSource, RemoteTrigger, Signed};
-use crate::provider::{Watched, explained};
+use crate::provider::{WatchedEvent, explained};
 use crate::store as rows;
 use crate::subscriptions::fires;
-use crate::{TriggerError, Triggers};
+use crate::{RowKind, TriggerError, Triggers};
 
 /// How long it is taken for granted that events are sent here.
 const SURE: Duration = Duration::from_mins(10);
@@ -81,13 +81,13 @@ pub struct TidiedTriggers {
 impl Triggers {
     /// The address that a hub sends to.
     pub fn hub_address(&self, provider: &str) -> String {
-        let own = || format!("{}/triggers/{provider}/events", self.public_url.trim_end_matches('/'));
-        self.hub_url.clone().unwrap_or_else(own)
+        let own = || format!("{}/triggers/{provider}/events", self.0.public_url.trim_end_matches('/'));
+        self.0.hub_url.clone().unwrap_or_else(own)
     }
 
     /// Makes sure that a provider sends its events here; what had to be put right, if anything.
     pub async fn ensure_hub(&self, provider: &str) -> Result<Option<String>, TriggerError> {
-        let Some(source) = self.sources.get(provider).filter(|source| source.hub().is_some()).cloned() else { return Ok(None) };
+        let Some(source) = self.0.sources.get(provider).filter(|source| source.hub().is_some()).cloned() else { return Ok(None) };
         if self.0.hub.with(|state| state.ensured.is_some_and(|at| at.elapsed() < SURE)) {
             return Ok(None);
         }
@@ -99,7 +99,7 @@ impl Triggers {
         let Some(hub) = source.hub() else { return Ok(None) };
         self.alone(provider, async {
             let known = self.kept(provider).await?;
-            let is_settled = known.first().is_some_and(|newest| newest.updated_at.plus(SETTLED) < self.clock.now());
+            let is_settled = known.first().is_some_and(|newest| newest.updated_at.plus(SETTLED) < self.0.clock.now());
             let knows_secret = !(known.is_empty() || doubts && is_settled);
             let address = self.hub_address(provider);
             let Signed { secret, repaired } = hub.ensure(&address, knows_secret).await.map_err(|error| explained(provider, error))?;
@@ -117,9 +117,9 @@ impl Triggers {
 
     /// Has a provider sign with another secret; the old one is taken for another day.
     pub async fn rotate_hub(&self, provider: &str) -> Result<(), TriggerError> {
-        let source = self.sources.get(provider).cloned().ok_or(TriggerError::NotFound("Provider"))?;
+        let source = self.0.sources.get(provider).cloned().ok_or(TriggerError::NotFound(RowKind::Provider))?;
         Box::pin(self.ensure_now(provider, &*source, false)).await?;
-        let hub = source.hub().ok_or(TriggerError::NotFound("Provider"))?;
+        let hub = source.hub().ok_or(TriggerError::NotFound(RowKind::Provider))?;
         self.alone(provider, async {
             let secret = hub.rotate().await.map_err(|error| explained(provider, error))?;
             self.keep_secret(provider, &secret).await
@@ -137,7 +137,7 @@ impl Triggers {
         let until = loop {
             let now = Clock::system().now();
             let until = now.plus(LEASE);
-            if self.db.execute(sql, args![name.as_str(), now, until]).await? == 1 {
+            if self.0.db.execute(sql, args![name.as_str(), now, until]).await? == 1 {
                 break until;
             }
             if started.elapsed() > PATIENCE {
@@ -147,7 +147,7 @@ impl Triggers {
         };
         let done = work.await;
         let sql = "delete from deployment_leases where name = $1 and until = $2";
-        if let Err(error) = self.db.execute(sql, args![name.as_str(), until]).await {
+        if let Err(error) = self.0.db.execute(sql, args![name.as_str(), until]).await {
             tracing::warn!(provider, %error, "a lease could not be given back; it ends by itself");
         }
         done
@@ -155,7 +155,7 @@ impl Triggers {
 
     /// The secrets that a provider may sign with now, as far as it told them: the newest, and the one before.
     pub(crate) async fn hub_secrets(&self, provider: &str) -> Result<Vec<String>, TriggerError> {
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let holds = |read: &ReadSecrets| read.at.elapsed() < REMEMBERED && read.until.is_none_or(|until| now < until);
         let remembered = self.0.hub.with(|state| state.secrets.clone().filter(holds));
         match remembered {
@@ -175,7 +175,7 @@ impl Triggers {
             }
             (is_fresh, may_ask)
         });
-        if may_ask && let Some(source) = self.sources.get(provider).cloned() {
+        if may_ask && let Some(source) = self.0.sources.get(provider).cloned() {
             let this = self.clone();
             self.0.tasks.spawn(async move {
                 if let Err(error) = this.ensure_now(provider, &*source, true).await {
@@ -199,11 +199,11 @@ impl Triggers {
         let sql = "select name, id, secret, updated_at from deployment_secrets where name = $1 or name = $2";
         let (newest, before) = (newest(provider), before(provider));
         let mut kept = Vec::new();
-        for row in self.db.all(sql, args![newest.as_str(), before.as_str()]).await? {
+        for row in self.0.db.all(sql, args![newest.as_str(), before.as_str()]).await? {
             let Sealed { name, id, bytes, updated_at } = Sealed::read(&row)?;
             let is_newest = name == newest;
-            if is_newest || updated_at.plus(OVERLAP) > self.clock.now() {
-                let secret = String::from_utf8_lossy(&self.sealer.open(&bytes, place(id))?).into_owned();
+            if is_newest || updated_at.plus(OVERLAP) > self.0.clock.now() {
+                let secret = String::from_utf8_lossy(&self.0.sealer.open(&bytes, place(id))?).into_owned();
                 kept.push(Kept { secret, is_newest, updated_at });
             }
         }
@@ -216,9 +216,9 @@ impl Triggers {
         if self.kept(provider).await?.first().is_some_and(|newest| newest.is_newest && newest.secret == secret) {
             return Ok(());
         }
-        let (id, now) = (Uuid::now_v7(), self.clock.now());
-        let sealed = self.sealer.seal(secret.as_bytes(), place(id));
-        let mut tx = self.db.begin().await?;
+        let (id, now) = (Uuid::now_v7(), self.0.clock.now());
+        let sealed = self.0.sealer.seal(secret.as_bytes(), place(id));
+        let mut tx = self.0.db.begin().await?;
         tx.execute("delete from deployment_secrets where name = $1", args![before(provider)]).await?;
         let sql = "update deployment_secrets set name = $2, updated_at = $3 where name = $1";
         tx.execute(sql, args![newest(provider), before(provider), now]).await?;
@@ -231,7 +231,7 @@ impl Triggers {
 
     /// The provider says that it switched a trigger off. It may have said so long ago, so it is asked again.
     pub(crate) async fn trigger_disabled(&self, provider: &str, trigger: &str, why: &str) -> Result<(), TriggerError> {
-        if let Some(hub) = self.sources.get(provider).and_then(|source| source.hub())
+        if let Some(hub) = self.0.sources.get(provider).and_then(|source| source.hub())
             && let Ok(Some(RemoteTrigger { is_disabled: false, .. })) = hub.instance(trigger).await
         {
             return Ok(());
@@ -243,33 +243,28 @@ impl Triggers {
     async fn give_up(&self, provider: &str, trigger: &str, why: &str) -> Result<(), TriggerError> {
         let sql = "update trigger_subscriptions set is_valid = false, reason = $3, updated_at = $4 \
                    where provider = $1 and trigger_id = $2 and deleted_at is null and is_valid";
-        self.db.execute(sql, args![provider, trigger, why, self.clock.now()]).await?;
+        self.0.db.execute(sql, args![provider, trigger, why, self.0.clock.now()]).await?;
         Ok(())
     }
 
     /// Removes the triggers of a connection that is of no use any more; what stays is found by `tidy`.
     pub(crate) async fn remove_remote(&self, project: ProjectId, connection: ConnectionId) -> Result<(), StoreError> {
-        self.remove_later(rows::of_connection(&self.db, project, connection).await?);
+        self.remove_later(rows::of_connection(&self.0.db, project, connection).await?);
         Ok(())
     }
 
-    /// The subscriptions of a project that have triggers at hubs; to be read before the project goes, and given to `forget_remote` after.
-    pub async fn elsewhere(&self, project: ProjectId) -> Result<Vec<Subscription>, TriggerError> {
+    /// The subscriptions of a project that have triggers at hubs.
+    pub(crate) async fn at_hubs(&self, project: ProjectId) -> Result<Vec<Subscription>, TriggerError> {
         let mut all = Vec::new();
-        for provider in self.sources.iter().filter(|(_, source)| source.hub().is_some()).map(|(provider, _)| *provider) {
-            all.extend(rows::with_trigger(&self.db, project, provider).await?);
+        for provider in self.0.sources.iter().filter(|(_, source)| source.hub().is_some()).map(|(provider, _)| *provider) {
+            all.extend(rows::with_trigger(&self.0.db, project, provider).await?);
         }
         Ok(all)
     }
 
-    /// Removes the triggers of subscriptions that belonged to a project which is gone.
-    pub fn forget_remote(&self, rows: Vec<Subscription>) {
-        self.remove_later(rows);
-    }
-
-    fn remove_later(&self, rows: Vec<Subscription>) {
+    pub(crate) fn remove_later(&self, rows: Vec<Subscription>) {
         for row in rows {
-            let Some(source) = self.sources.get(row.provider.as_str()).filter(|source| source.hub().is_some()).cloned() else { continue };
+            let Some(source) = self.0.sources.get(row.provider.as_str()).filter(|source| source.hub().is_some()).cloned() else { continue };
             let Some(trigger) = row.trigger_id else { continue };
             self.0.tasks.spawn(async move {
                 let Some(hub) = source.hub() else { return };
@@ -294,19 +289,19 @@ impl Triggers {
         let is_restored = why.is_none();
         let sql = "update trigger_subscriptions set trigger_id = $3, is_valid = $4, reason = $5, updated_at = $6 \
                    where project_id = $1 and id = $2 and deleted_at is null";
-        self.db.execute(sql, args![row.project, row.id, trigger, is_restored, why, self.clock.now()]).await?;
+        self.0.db.execute(sql, args![row.project, row.id, trigger, is_restored, why, self.0.clock.now()]).await?;
         Ok(is_restored)
     }
 
     /// Removes what a registration may have made before its answer was lost.
-    pub(crate) async fn undo_registration(&self, watched: &Watched) {
+    pub(crate) async fn undo_registration(&self, watched: &WatchedEvent) {
         let Some(hub) = watched.source.hub() else { return };
         let provider = watched.connection.provider.as_str();
-        let Ok(Some(account)) = self.connections.account(watched.connection.project, watched.connection.id).await else { return };
+        let Ok(Some(account)) = self.0.connections.account(watched.connection.project, watched.connection.id).await else { return };
         let config = Value::Object(watched.config.clone());
         let Ok(listed) = hub.instances(vec![account]).await else { return };
         for trigger in listed.iter().filter(|trigger| trigger.event == watched.event.key && trigger.config == config) {
-            let known = rows::subscriptions_by_trigger(&self.db, provider, &trigger.id).await;
+            let known = rows::subscriptions_by_trigger(&self.0.db, provider, &trigger.id).await;
             if known.is_ok_and(|known| known.is_empty())
                 && let Err(error) = hub.remove(&trigger.id).await
             {
@@ -318,16 +313,16 @@ impl Triggers {
     /// Brings a project's subscriptions and its triggers at the provider together: what nobody here wants is removed there, what is gone there
     /// is made again, and what does not work there is not valid here.
     pub async fn tidy(&self, provider: &str, project: ProjectId) -> Result<TidiedTriggers, TriggerError> {
-        let Some(source) = self.sources.get(provider).cloned() else { return Ok(TidiedTriggers::default()) };
+        let Some(source) = self.0.sources.get(provider).cloned() else { return Ok(TidiedTriggers::default()) };
         let Some(hub) = source.hub() else { return Ok(TidiedTriggers::default()) };
-        let accounts = self.connections.accounts(provider, project).await?;
+        let accounts = self.0.connections.accounts(provider, project).await?;
         if accounts.is_empty() {
             return Ok(TidiedTriggers::default());
         }
         let listed = hub.instances(accounts).await.map_err(|error| explained(provider, error))?;
-        let mut known = rows::with_trigger(&self.db, project, provider).await?;
+        let mut known = rows::with_trigger(&self.0.db, project, provider).await?;
         let mut tidied = TidiedTriggers::default();
-        let young = self.clock.now().minus(YOUNG);
+        let young = self.0.clock.now().minus(YOUNG);
         for trigger in &listed {
             let is_wanted = known.iter().any(|row| row.trigger_id.as_ref() == Some(&trigger.id) && fires(row));
             if is_wanted || trigger.updated_at.is_none_or(|at| at > young) {
@@ -367,8 +362,8 @@ fn before(provider: &str) -> String {
     format!("{provider}.webhook.before")
 }
 
-fn place(id: Uuid) -> Place<'static> {
-    Place { table: "deployment_secrets", column: "secret", row: id }
+fn place(id: Uuid) -> SealedColumn<'static> {
+    SealedColumn { table: "deployment_secrets", column: "secret", row: id }
 }
 
 /// A secret that a hub signs with.

@@ -3,16 +3,17 @@
 use store::{Db, StoreError, Tx};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::model::EventRow;
-use crate::store::{self as rows, Finished, NewDelivery};
+use crate::store::{self as rows, Finished, NewDelivery, NewEvent};
 
 const QUEUE: usize = 8192;
 const BATCH: usize = 256;
+/// How much one commit writes before others get their turn at the database.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// An event that came in, with the signature that must not come twice and the delivery it makes, if anybody wants one.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    pub(crate) event: EventRow,
+    pub(crate) event: NewEvent,
     pub(crate) signature: Option<String>,
     pub(crate) delivery: Option<NewDelivery>,
 }
@@ -28,14 +29,14 @@ pub(crate) enum Taken {
 }
 
 #[derive(Debug)]
-enum Entry {
+enum InboxEntry {
     Arrival(Box<Arrival>, oneshot::Sender<Result<Taken, StoreError>>),
     Finished(Box<Finished>, oneshot::Sender<bool>),
 }
 
 /// Where arrivals and endings are handed in.
 #[derive(Clone, Debug)]
-pub(crate) struct Inbox(mpsc::Sender<Entry>);
+pub(crate) struct Inbox(mpsc::Sender<InboxEntry>);
 
 impl Inbox {
     pub(crate) fn start(db: Db) -> Self {
@@ -47,63 +48,101 @@ impl Inbox {
     /// Takes an event; when this returns, it is durable. None when too much is waiting.
     pub(crate) async fn arrive(&self, arrival: Arrival) -> Option<Result<Taken, StoreError>> {
         let (sender, taken) = oneshot::channel();
-        self.0.try_send(Entry::Arrival(Box::new(arrival), sender)).ok()?;
+        self.0.try_send(InboxEntry::Arrival(Box::new(arrival), sender)).ok()?;
         taken.await.ok()
     }
 
     /// Ends an attempt; false when its delivery was not ours any more, or it could not be written.
     pub(crate) async fn finish(&self, finished: Finished) -> bool {
         let (sender, written) = oneshot::channel();
-        self.0.send(Entry::Finished(Box::new(finished), sender)).await.is_ok() && written.await.unwrap_or(false)
+        self.0.send(InboxEntry::Finished(Box::new(finished), sender)).await.is_ok() && written.await.unwrap_or(false)
     }
 }
 
-async fn write(db: Db, mut receiver: mpsc::Receiver<Entry>) {
+async fn write(db: Db, mut receiver: mpsc::Receiver<InboxEntry>) {
     let mut entries = Vec::with_capacity(BATCH);
     while receiver.recv_many(&mut entries, BATCH).await > 0 {
-        match together(&db, &entries).await {
-            Ok(taken) => entries.drain(..).zip(taken).for_each(|(entry, taken)| entry.answer(Ok(taken))),
-            Err(error) => {
-                tracing::debug!(%error, "a batch of events failed; writing them one by one");
-                for entry in entries.drain(..) {
-                    let taken = together(&db, std::slice::from_ref(&entry)).await;
-                    entry.answer(taken.map(|taken| taken.first().copied().unwrap_or(Taken::Again)));
+        while !entries.is_empty() {
+            let batch: Vec<InboxEntry> = entries.drain(..fitting(&entries)).collect();
+            match together(&db, &batch).await {
+                Ok(taken) => batch.into_iter().zip(taken).for_each(|(entry, taken)| entry.answer(Ok(taken))),
+                Err(error) => {
+                    tracing::debug!(%error, "a batch of events failed; writing them one by one");
+                    for entry in batch {
+                        let taken = together(&db, std::slice::from_ref(&entry)).await;
+                        entry.answer(taken.map(|taken| taken.first().copied().unwrap_or(Taken::Again)));
+                    }
                 }
             }
         }
     }
 }
 
-async fn together(db: &Db, entries: &[Entry]) -> Result<Vec<Taken>, StoreError> {
+/// How many of the entries one commit writes: at least one.
+fn fitting(entries: &[InboxEntry]) -> usize {
+    let mut bytes = 0;
+    let fits = entries.iter().take_while(|entry| {
+        bytes += entry.bytes();
+        bytes <= BATCH_BYTES
+    });
+    fits.count().max(1)
+}
+
+async fn together(db: &Db, entries: &[InboxEntry]) -> Result<Vec<Taken>, StoreError> {
+    let (mut arrivals, mut finished) = (Vec::new(), Vec::new());
+    for (place, entry) in entries.iter().enumerate() {
+        match entry {
+            InboxEntry::Arrival(arrival, _) => arrivals.push((place, &**arrival)),
+            InboxEntry::Finished(done, _) => finished.push((place, &**done)),
+        }
+    }
+    let mut taken = vec![Taken::New; entries.len()];
     let mut tx = db.begin_durable().await?;
-    let mut taken = Vec::with_capacity(entries.len());
-    for entry in entries {
-        taken.push(match entry {
-            Entry::Arrival(arrival, _) => take(&mut tx, arrival).await?,
-            Entry::Finished(finished, _) if rows::finish(&mut tx, finished).await? => Taken::New,
-            Entry::Finished(..) => Taken::Again,
-        });
+    take(&mut tx, arrivals, &mut taken).await?;
+    if !finished.is_empty() {
+        let (places, done): (Vec<usize>, Vec<&Finished>) = finished.into_iter().unzip();
+        sort_out(&mut taken, &places, rows::finish(&mut tx, &done).await?, Taken::Again);
     }
     tx.commit().await?;
     Ok(taken)
 }
 
-async fn take(tx: &mut Tx, arrival: &Arrival) -> Result<Taken, StoreError> {
-    if let Some(signature) = &arrival.signature
-        && !rows::insert_signature(tx, &arrival.event, signature).await?
-    {
-        return Ok(Taken::Replay);
+/// Stores the arrivals, and says in their places what became of them.
+async fn take(tx: &mut Tx, mut arrivals: Vec<(usize, &Arrival)>, taken: &mut [Taken]) -> Result<(), StoreError> {
+    let signed = arrivals.iter().filter_map(|(place, arrival)| Some((*place, (&arrival.event, arrival.signature.as_deref()?))));
+    let (places, signatures): (Vec<usize>, Vec<_>) = signed.unzip();
+    if !signatures.is_empty() {
+        sort_out(taken, &places, rows::insert_signatures(tx, &signatures).await?, Taken::Replay);
     }
-    if !rows::insert_event(tx, &arrival.event).await? {
-        return Ok(Taken::Again);
+    arrivals.retain(|(place, _)| taken[*place] == Taken::New);
+    if arrivals.is_empty() {
+        return Ok(());
     }
-    if let Some(delivery) = &arrival.delivery {
-        rows::insert_delivery(tx, delivery).await?;
+    let (places, events): (Vec<usize>, Vec<&NewEvent>) = arrivals.iter().map(|(place, arrival)| (*place, &arrival.event)).unzip();
+    sort_out(taken, &places, rows::insert_events(tx, &events).await?, Taken::Again);
+    arrivals.retain(|(place, _)| taken[*place] == Taken::New);
+    let deliveries: Vec<&NewDelivery> = arrivals.iter().filter_map(|(_, arrival)| arrival.delivery.as_ref()).collect();
+    if !deliveries.is_empty() {
+        rows::insert_deliveries(tx, &deliveries).await?;
     }
-    Ok(Taken::New)
+    Ok(())
 }
 
-impl Entry {
+/// Says what those are that were not written.
+fn sort_out(taken: &mut [Taken], places: &[usize], written: Vec<bool>, otherwise: Taken) {
+    for (place, _) in places.iter().zip(written).filter(|(_, written)| !written) {
+        taken[*place] = otherwise;
+    }
+}
+
+impl InboxEntry {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Arrival(arrival, _) => arrival.event.bytes(),
+            Self::Finished(finished, _) => finished.data.len(),
+        }
+    }
+
     fn answer(self, taken: Result<Taken, StoreError>) {
         match self {
             Self::Arrival(_, sender) => {

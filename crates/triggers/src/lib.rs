@@ -12,11 +12,13 @@ mod error;
 mod hub;
 mod inbox;
 pub mod ingress;
+mod leftovers;
 pub mod mapping;
 mod model;
 mod poller;
 mod port;
 mod provider;
+mod replan;
 pub mod schedule;
 mod schedules;
 mod spread;
@@ -25,32 +27,36 @@ mod store;
 mod subscriptions;
 mod target;
 mod test_mode;
+mod wake;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::store::{Db, StoreError};
+use ::store::{Db, Quota, Remembered, StoreError};
 use accounts::Accounts;
 use catalog::Catalog;
 use connections::Connections;
-use kernel::Clock;
 use kernel::seal::Sealer;
-use tokio::sync::Notify;
+use kernel::{Clock, Keyed, ProjectId};
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
+use work::Workers;
 use workflows::{Runs, Workflows};
 
 pub use deliveries::{Completion, DeliveryQuery};
-pub use error::TriggerError;
+pub use error::{RowKind, TriggerError};
 pub use hub::TidiedTriggers;
 pub use ingress::receive::{Received, Request};
+pub use leftovers::Leftovers;
 pub use model::{
-    About, Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT, Words,
+    Actor, Attempt, Delivery, DeliveryLabels, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT,
 };
 pub use port::{
-    Answer, EventSource, Hub, Incoming, Item, Judged, Polled, Refusal, Registered, RemoteTrigger, Signed, Verified, Watch, WatchError, Way,
+    Answer, EventSource, Hub, HubMessage, Incoming, Judged, Polled, PolledItem, Refusal, Registered, RemoteTrigger, Signed, Verified,
+    Watch, WatchError, WatchMethod,
 };
 pub use provider::reseal;
 pub use schedules::NewSchedule;
@@ -59,6 +65,8 @@ pub use store::ParentQuery;
 pub use subscriptions::{Made, NewSubscription};
 
 const PAUSED: &str = "Triggers are paused on this server: it was started with `paused`.";
+/// How many triggers are remembered.
+const MAX_REMEMBERED: usize = 4096;
 const FORGET_EVERY: Duration = Duration::from_mins(5);
 
 /// How triggers behave on this node.
@@ -74,10 +82,10 @@ pub struct Settings {
     pub backoff: backoff::Backoff,
     /// How long ended deliveries and their events are kept.
     pub retention: Duration,
-    /// How old a signed request from Composio may be, in seconds.
-    pub composio_window: u32,
     /// Whether nothing runs here: events are stored, and wait.
     pub paused: bool,
+    /// How many schedules a project may have.
+    pub schedules: Quota,
 }
 
 impl Default for Settings {
@@ -88,8 +96,15 @@ impl Default for Settings {
             lease: Duration::from_secs(30),
             backoff: backoff::Backoff::default(),
             retention: Duration::from_hours(30 * 24),
-            composio_window: 300,
             paused: false,
+            schedules: Quota {
+                what: "schedules",
+                rows: 10_000,
+                bytes: 64 << 20,
+                rows_setting: "schedules_per_project",
+                bytes_setting: "schedule_bytes_per_project",
+                remedy: "Delete some that you do not need",
+            },
         }
     }
 }
@@ -111,27 +126,54 @@ pub struct Parts {
     /// Runs them, under the project's rules.
     pub runs: Arc<dyn Runs>,
     pub accounts: Accounts,
+    /// Where mappings are filled in and large events are read.
+    pub workers: Workers,
     /// By provider.
     pub sources: HashMap<&'static str, Arc<dyn EventSource>>,
     /// Where providers reach us.
     pub public_url: String,
     /// The address to which a provider with one address for all sends, where it is not the usual one.
     pub hub_url: Option<String>,
-    /// What Composio signs with, where the operator says so.
-    pub composio_secret: Option<String>,
     pub settings: Settings,
 }
 
 #[derive(Debug)]
 struct Inner {
-    parts: Parts,
+    db: Db,
+    clock: Clock,
+    sealer: Sealer,
+    catalog: Catalog,
+    connections: Connections,
+    /// What targets are looked up in.
+    workflows: Workflows,
+    /// Runs them, under the project's rules.
+    runs: Arc<dyn Runs>,
+    accounts: Accounts,
+    workers: Workers,
+    /// By provider.
+    sources: HashMap<&'static str, Arc<dyn EventSource>>,
+    /// Where providers reach us.
+    public_url: String,
+    /// The address to which a provider with one address for all sends, where it is not the usual one.
+    hub_url: Option<String>,
+    settings: Settings,
     /// This process, as the owner of leases.
     node: Uuid,
     inbox: inbox::Inbox,
     ended: stats::Ended,
     wake: Notify,
+    /// For other nodes.
+    news: Notify,
+    /// A schedule was saved, whose slot may come before the one that the clock waits for.
+    scheduled: Notify,
     arrived: Notify,
     running: engine::Running,
+    /// What room each project has for large events.
+    large_events: Keyed<ProjectId, Semaphore>,
+    /// Subscriptions that events come in for, by their token. Their secrets are sealed.
+    watched: Remembered<String, Arc<Subscription>>,
+    /// What runs when a trigger fires.
+    fired: Remembered<(ProjectId, Parent), Arc<engine::ActiveTrigger>>,
     throttle: ingress::receive::Throttle,
     hub: hub::Remembered,
     hub_turn: tokio::sync::Mutex<()>,
@@ -141,15 +183,36 @@ struct Inner {
 
 impl Triggers {
     pub fn new(parts: Parts) -> Self {
-        let inbox = inbox::Inbox::start(parts.db.clone());
+        let Parts { db, clock, sealer, catalog, connections, workflows, runs, accounts, workers, sources, public_url, hub_url, settings } =
+            parts;
+        let inbox = inbox::Inbox::start(db.clone());
+        let watched = Remembered::new(&db, &["trigger_subscriptions"], MAX_REMEMBERED);
+        let fired = Remembered::new(&db, &["trigger_subscriptions", "trigger_schedules"], MAX_REMEMBERED);
         Self(Arc::new(Inner {
-            parts,
+            db,
+            clock,
+            sealer,
+            catalog,
+            connections,
+            workflows,
+            runs,
+            accounts,
+            workers,
+            sources,
+            public_url,
+            hub_url,
+            settings,
             node: Uuid::now_v7(),
             inbox,
             ended: stats::Ended::default(),
             wake: Notify::new(),
+            news: Notify::new(),
+            scheduled: Notify::new(),
             arrived: Notify::new(),
             running: engine::Running::default(),
+            large_events: Keyed::default(),
+            watched,
+            fired,
             throttle: ingress::receive::Throttle::default(),
             hub: hub::Remembered::default(),
             hub_turn: tokio::sync::Mutex::default(),
@@ -160,7 +223,7 @@ impl Triggers {
 
     /// Starts the engine, the clock and the poller, unless they are paused.
     pub async fn start(&self) -> Result<(), StoreError> {
-        if self.settings.paused {
+        if self.0.settings.paused {
             tracing::warn!("triggers are paused: events are stored, and nothing runs, fires or polls until a start without `paused`");
             return Ok(());
         }
@@ -172,11 +235,20 @@ impl Triggers {
         tasks.spawn(self.clone().run_clock(stop.clone()));
         tasks.spawn(self.clone().run_poller(stop.clone()));
         tasks.spawn(self.clone().run_forgetting(stop.clone()));
+        if let Db::Postgres(_) = &self.0.db {
+            tasks.spawn(self.clone().run_telling(stop.clone()));
+            tasks.spawn(self.clone().run_listening(stop.clone()));
+        }
         Ok(())
     }
 
+    /// Whether nothing runs here: events are stored, and wait.
+    pub fn is_paused(&self) -> bool {
+        self.0.settings.paused
+    }
+
     pub(crate) fn require_running(&self) -> Result<(), TriggerError> {
-        if self.settings.paused { Err(TriggerError::State(PAUSED.to_owned())) } else { Ok(()) }
+        if self.0.settings.paused { Err(TriggerError::State(PAUSED.to_owned())) } else { Ok(()) }
     }
 
     /// Takes no more work and waits for what is under way.
@@ -198,13 +270,5 @@ impl Triggers {
                 () = tokio::time::sleep(FORGET_EVERY) => {}
             }
         }
-    }
-}
-
-impl std::ops::Deref for Triggers {
-    type Target = Parts;
-
-    fn deref(&self) -> &Parts {
-        &self.0.parts
     }
 }

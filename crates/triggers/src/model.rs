@@ -37,7 +37,7 @@ pub struct Lifecycle {
 
 /// Words that the owner of a row chose.
 #[derive(Clone, Debug, Default)]
-pub struct Words {
+pub struct Labels {
     pub name: Option<String>,
     pub description: Option<String>,
     pub tags: Option<Value>,
@@ -54,7 +54,7 @@ pub struct Subscription {
     pub provider: String,
     pub integration: String,
     pub event_key: String,
-    pub words: Words,
+    pub labels: Labels,
     /// As its owner wrote it: `event_key`, `trigger_config`, `inputs_fields`, `references`, `selector`, `ordered`.
     pub data: Value,
     pub is_active: bool,
@@ -79,7 +79,7 @@ pub struct Schedule {
     pub id: ScheduleId,
     pub project: ProjectId,
     pub event_key: String,
-    pub words: Words,
+    pub labels: Labels,
     /// As its owner wrote it: `schedule`, `timezone`, `start_time`, `end_time`, `misfire`, `jitter_seconds`, and what a subscription has.
     pub data: Value,
     pub is_active: bool,
@@ -157,7 +157,7 @@ impl State {
 }
 
 /// What a delivery belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parent {
     Subscription(SubscriptionId),
     Schedule(ScheduleId),
@@ -221,7 +221,7 @@ impl Delivery {
 
 /// What a delivery belongs to, in its owner's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
+pub struct DeliveryLabels {
     /// The name of the subscription or schedule.
     pub trigger: Option<String>,
     /// The slug of the workflow, or its id where that is all that is known.

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ingress::receive::delivery_of;
 use crate::model::{EventRow, Subscription};
-use crate::port::{Item, Way};
-use crate::store as rows;
+use crate::port::{PolledItem, WatchMethod};
+use crate::store::{self as rows, NewDelivery, NewEvent};
 use crate::{TriggerError, Triggers};
 
 const LOOK: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ impl Triggers {
     /// Polls every subscription whose time has come.
     pub async fn poll_due(&self) -> Result<(), StoreError> {
         loop {
-            let due = self.lease_polls(self.clock.now()).await?;
+            let due = self.lease_polls(self.0.clock.now()).await?;
             if due.is_empty() {
                 return Ok(());
             }
@@ -52,14 +52,14 @@ impl Triggers {
             };
         }
         let any = "select 1 as found from trigger_subscriptions where poll_at is not null and poll_at <= $1 limit 1";
-        if self.db.optional(any, args![now]).await?.is_none() {
+        if self.0.db.optional(any, args![now]).await?.is_none() {
             return Ok(Vec::new());
         }
-        let sql = match &self.db {
+        let sql = match &self.0.db {
             Db::Sqlite(_) => lease!(""),
             Db::Postgres(_) => lease!(" for update skip locked"),
         };
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
         let mut due = Vec::new();
         for row in &tx.all(sql, args![now, AT_ONCE]).await? {
             let (project, id): (ProjectId, SubscriptionId) = (row.get("project_id")?, row.get("id")?);
@@ -80,19 +80,19 @@ impl Triggers {
             tracing::warn!(subscription = %id, %error, "a poll failed; it is tried again");
             let sql = "update trigger_subscriptions set reason = $3 where project_id = $1 and id = $2 and deleted_at is null";
             let reason: String = error.to_string().replace('\0', "").chars().take(500).collect();
-            if let Err(error) = self.db.execute(sql, args![project, id, reason]).await {
+            if let Err(error) = self.0.db.execute(sql, args![project, id, reason]).await {
                 tracing::error!(subscription = %id, %error, "the failure of a poll could not be kept");
             }
         }
     }
 
     async fn poll_now(&self, project: ProjectId, id: SubscriptionId) -> Result<(), TriggerError> {
-        let Some(row) = rows::subscription_by_id(&self.db, project, id).await? else { return Ok(()) };
+        let Some(row) = rows::subscription_by_id(&self.0.db, project, id).await? else { return Ok(()) };
         let Some(watched) = self.watched_by(&row).await? else { return Ok(()) };
-        let Way::Poll(every) = watched.way else { return Ok(()) };
+        let WatchMethod::Poll(every) = watched.method else { return Ok(()) };
         let polled = self.poll(&watched, &row).await?;
-        let now = self.clock.now();
-        let mut tx = self.db.begin_durable().await?;
+        let now = self.0.clock.now();
+        let mut tx = self.0.db.begin_durable().await?;
         // Whoever holds the row writes; one that was stopped or changed meanwhile is left alone.
         let sql = "update trigger_subscriptions set poll_cursor = $3, poll_at = $4, reason = null where project_id = $1 and id = $2 \
                    and poll_at is not null and event_key = $5 and deleted_at is null";
@@ -100,22 +100,23 @@ impl Triggers {
         if tx.execute(sql, args).await? == 0 {
             return Ok(());
         }
-        for item in &polled.items {
-            let event = event_of(&row, item, now);
-            if rows::insert_event(&mut tx, &event).await? {
-                rows::insert_delivery(&mut tx, &delivery_of(&row, &event)).await?;
-            }
-        }
+        let events: Vec<EventRow> = polled.items.iter().map(|item| event_of(&row, item, now)).collect();
+        let deliveries: Vec<NewDelivery> = events.iter().map(|event| delivery_of(&row, event)).collect();
+        let events: Vec<NewEvent> = events.into_iter().map(NewEvent::from).collect();
+        let is_new = rows::insert_events(&mut tx, &events.iter().collect::<Vec<_>>()).await?;
+        let deliveries: Vec<&NewDelivery> =
+            deliveries.iter().zip(is_new).filter_map(|(delivery, is_new)| is_new.then_some(delivery)).collect();
+        rows::insert_deliveries(&mut tx, &deliveries).await?;
         tx.commit().await?;
         if !polled.items.is_empty() {
-            self.0.wake.notify_one();
+            self.wake_all();
             self.0.arrived.notify_waiters();
         }
         Ok(())
     }
 }
 
-fn event_of(row: &Subscription, item: &Item, now: Timestamp) -> EventRow {
+fn event_of(row: &Subscription, item: &PolledItem, now: Timestamp) -> EventRow {
     EventRow {
         body: item.payload.to_string().into_bytes(),
         attributes: match &item.payload {

@@ -7,7 +7,7 @@ use connections::Usable;
 use egress::EgressError;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use kernel::{ConnectionId, Timestamp};
+use kernel::{ConnectionId, ProjectId, Timestamp};
 use serde_json::{Map, Value};
 
 /// A request that claims to come from a provider.
@@ -73,7 +73,7 @@ pub enum Answer {
 
 /// How events of one kind come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum WatchMethod {
     /// The provider is told where to send them.
     Register,
     /// A person tells the provider; the text says how.
@@ -89,6 +89,7 @@ pub struct Watch<'a> {
     pub event: &'a Event,
     /// The subscriber's `trigger_config`.
     pub config: &'a Map<String, Value>,
+    pub project: ProjectId,
     pub connection: ConnectionId,
     pub usable: &'a Usable,
     /// Where events are to be sent.
@@ -110,7 +111,7 @@ pub struct Registered {
 
 /// Something new that polling found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct PolledItem {
     pub id: String,
     pub payload: Value,
 }
@@ -118,7 +119,7 @@ pub struct Item {
 /// What a poll found, oldest first, and where to go on. The first poll, without a cursor, finds nothing and remembers what was there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Polled {
-    pub items: Vec<Item>,
+    pub items: Vec<PolledItem>,
     pub cursor: Value,
 }
 
@@ -142,7 +143,7 @@ pub enum WatchError {
 /// Where the events of one provider come from.
 pub trait EventSource: Send + Sync + std::fmt::Debug {
     /// How events of this kind come; none when there is no such event.
-    fn way(&self, integration: &str, event: &str) -> Option<Way>;
+    fn method(&self, integration: &str, event: &str) -> Option<WatchMethod>;
 
     /// Whether the provider chooses what it signs with, so that a person or a handshake has to bring it here.
     fn has_own_secret(&self, integration: &str) -> bool;
@@ -190,8 +191,33 @@ pub struct RemoteTrigger {
     pub updated_at: Option<Timestamp>,
 }
 
+/// What a message to the one address of a provider is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HubMessage {
+    Event {
+        trigger: String,
+        /// The same for every retry of one event.
+        id: String,
+        /// What kind of event it is, where that is said.
+        kind: Option<String>,
+        payload: Value,
+    },
+    /// An account cannot be used any more.
+    AccountLost { account: String, why: String },
+    /// A trigger was switched off.
+    TriggerDisabled { trigger: String, why: String },
+    /// Nothing that anybody here waits for.
+    Other,
+}
+
 /// A provider that sends all events of a deployment to one address, signed with one secret.
 pub trait Hub: Send + Sync + std::fmt::Debug {
+    /// Proves a message with one of the secrets that the provider told, or what the operator gave. `now` is in seconds since 1970.
+    fn prove(&self, secrets: &[String], incoming: &Incoming<'_>, now: i64) -> Result<Verified, Refusal>;
+
+    /// Reads a message that was proven.
+    fn read(&self, headers: &HeaderMap, body: &Value) -> HubMessage;
+
     /// Makes sure that events are sent to the address. Where the secret is neither known here nor shown there, it is changed.
     fn ensure<'a>(&'a self, url: &'a str, knows_secret: bool) -> BoxFuture<'a, Result<Signed, WatchError>>;
 

@@ -3,35 +3,35 @@
 use std::sync::Arc;
 
 use catalog::{CatalogError, Event, Integration};
-use connections::{Connection, ConnectionError};
-use kernel::seal::{Place, Sealer};
+use connections::{Acceptance, Connection, ConnectionError, Usable};
+use kernel::seal::{SealedColumn, Sealer};
 use kernel::{ProjectId, SubscriptionId};
 use serde_json::{Map, Value};
 use store::{Db, args};
 
 use crate::model::{Subscription, WEBHOOK};
-use crate::port::{EventSource, Polled, Registered, Watch, WatchError, Way};
+use crate::port::{EventSource, Polled, Registered, Watch, WatchError, WatchMethod};
 use crate::target::read_event;
 use crate::{TriggerError, Triggers};
 
 /// Everything that is known about what a subscription watches.
-pub(crate) struct Watched {
+pub(crate) struct WatchedEvent {
     pub(crate) source: Arc<dyn EventSource>,
     pub(crate) integration: Arc<Integration>,
     pub(crate) event: Arc<Event>,
     pub(crate) connection: Connection,
     pub(crate) config: Map<String, Value>,
-    pub(crate) way: Way,
+    pub(crate) method: WatchMethod,
 }
 
 /// What to ask of a provider.
-enum Ask<'a> {
+enum ProviderRequest<'a> {
     Register,
     Unregister(&'a str),
     Poll(Option<&'a Value>),
 }
 
-enum Got {
+enum ProviderReply {
     Registered(Registered),
     Unregistered,
     Polled(Polled),
@@ -45,13 +45,13 @@ impl Triggers {
         connection: Connection,
         event_key: &str,
         config: Map<String, Value>,
-    ) -> Result<Watched, TriggerError> {
+    ) -> Result<WatchedEvent, TriggerError> {
         let unknown =
             || TriggerError::Invalid(format!("`{event_key}` is not an event of {}; see /triggers/catalog", connection.integration));
-        let source = self.sources.get(connection.provider.as_str()).cloned();
+        let source = self.0.sources.get(connection.provider.as_str()).cloned();
         let source = source.ok_or_else(|| TriggerError::Invalid(format!("provider `{}` has no events", connection.provider)))?;
-        self.catalog.ready(project).await.map_err(ConnectionError::from)?;
-        let integration = self.catalog.reach_integration(project, &connection.provider, &connection.integration).await;
+        self.0.catalog.ready(project).await.map_err(ConnectionError::from)?;
+        let integration = self.0.catalog.reach_integration(project, &connection.provider, &connection.integration).await;
         let integration = integration.map_err(|error| match error {
             error @ (CatalogError::NotConfigured { .. } | CatalogError::Upstream(_) | CatalogError::UpstreamServer(_)) => {
                 ConnectionError::from(error).into()
@@ -59,78 +59,75 @@ impl Triggers {
             _ => unknown(),
         })?;
         let event = integration.event(event_key).cloned().ok_or_else(unknown)?;
-        let way = source.way(&integration.key, event_key).ok_or_else(unknown)?;
-        Ok(Watched { source, integration, event, connection, config, way })
+        let method = source.method(&integration.key, event_key).ok_or_else(unknown)?;
+        Ok(WatchedEvent { source, integration, event, connection, config, method })
     }
 
     /// What a stored subscription watches; none for a plain webhook.
-    pub(crate) async fn watched_by(&self, row: &Subscription) -> Result<Option<Watched>, TriggerError> {
+    pub(crate) async fn watched_by(&self, row: &Subscription) -> Result<Option<WatchedEvent>, TriggerError> {
         let Some(connection) = row.connection else { return Ok(None) };
-        let connection = self.connections.get(row.project, connection).await?;
+        let connection = self.0.connections.get(row.project, connection).await?;
         let (event_key, config) = read_event(&row.data)?;
         self.watched(row.project, connection, &event_key, config).await.map(Some)
     }
 
     /// The address that a provider sends events to.
     pub fn address(&self, row: &Subscription) -> String {
-        let base = self.public_url.trim_end_matches('/');
+        let base = self.0.public_url.trim_end_matches('/');
         format!("{base}/triggers/{}/{}/{}", if row.integration == WEBHOOK { "native" } else { &row.provider }, row.integration, row.token)
     }
 
-    pub(crate) async fn register(&self, watched: &Watched, row: &Subscription, secret: &str) -> Result<Registered, TriggerError> {
+    pub(crate) async fn register(&self, watched: &WatchedEvent, row: &Subscription, secret: &str) -> Result<Registered, TriggerError> {
         self.ensure_hub(&watched.connection.provider).await?;
-        match self.ask(watched, row, secret, Ask::Register).await? {
-            Got::Registered(registered) => Ok(registered),
-            Got::Unregistered | Got::Polled(_) => Ok(Registered::default()),
+        match self.ask(watched, row, secret, ProviderRequest::Register).await? {
+            ProviderReply::Registered(registered) => Ok(registered),
+            ProviderReply::Unregistered | ProviderReply::Polled(_) => Ok(Registered::default()),
         }
     }
 
-    pub(crate) async fn unregister(&self, watched: &Watched, row: &Subscription, secret: &str) -> Result<(), TriggerError> {
+    pub(crate) async fn unregister(&self, watched: &WatchedEvent, row: &Subscription, secret: &str) -> Result<(), TriggerError> {
         match &row.trigger_id {
-            Some(remote) => self.ask(watched, row, secret, Ask::Unregister(remote)).await.map(|_| ()),
+            Some(remote) => self.ask(watched, row, secret, ProviderRequest::Unregister(remote)).await.map(|_| ()),
             None => Ok(()),
         }
     }
 
-    pub(crate) async fn poll(&self, watched: &Watched, row: &Subscription) -> Result<Polled, TriggerError> {
-        match self.ask(watched, row, "", Ask::Poll(row.poll_cursor.as_ref())).await? {
-            Got::Polled(polled) => Ok(polled),
-            Got::Registered(_) | Got::Unregistered => Ok(Polled::default()),
+    pub(crate) async fn poll(&self, watched: &WatchedEvent, row: &Subscription) -> Result<Polled, TriggerError> {
+        match self.ask(watched, row, "", ProviderRequest::Poll(row.poll_cursor.as_ref())).await? {
+            ProviderReply::Polled(polled) => Ok(polled),
+            ProviderReply::Registered(_) | ProviderReply::Unregistered => Ok(Polled::default()),
         }
     }
 
     /// Asks with the connection's credential, renewed once if the provider refuses it.
-    async fn ask(&self, watched: &Watched, row: &Subscription, secret: &str, ask: Ask<'_>) -> Result<Got, TriggerError> {
-        let Watched { integration, connection, .. } = watched;
+    async fn ask(
+        &self,
+        watched: &WatchedEvent,
+        row: &Subscription,
+        secret: &str,
+        ask: ProviderRequest<'_>,
+    ) -> Result<ProviderReply, TriggerError> {
+        let WatchedEvent { integration, connection, .. } = watched;
         let url = self.address(row);
-        let mut usable = self.connections.usable(connection, integration).await?;
+        let usable = self.0.connections.usable(connection, integration).await?;
         let client_secret = match ask {
-            Ask::Register => self.connections.client_secret(connection).await?,
-            Ask::Unregister(_) | Ask::Poll(_) => None,
+            ProviderRequest::Register => self.0.connections.client_secret(connection).await?,
+            ProviderRequest::Unregister(_) | ProviderRequest::Poll(_) => None,
         };
         let secrets = Secrets { ours: secret, client: client_secret.as_deref() };
-        let mut outcome = once(watched, &usable, &url, secrets, &ask).await;
-        if let Err(WatchError::Unauthorized(_) | WatchError::Forbidden(_)) = &outcome
-            && let Some(fresh) = self.connections.after_refusal(connection, integration, &usable).await?
-        {
-            usable = fresh;
-            outcome = once(watched, &usable, &url, secrets, &ask).await;
-        }
-        match &outcome {
-            Ok(_) => self.connections.worked(connection).await,
-            Err(WatchError::Unauthorized(reason)) => self.connections.refused(connection, integration, &usable, reason).await,
-            Err(_) => {}
-        }
+        let (url, ask) = (url.as_str(), &ask);
+        let attempt = |usable: Arc<Usable>| async move { once(watched, &usable, url, secrets, ask).await };
+        let outcome = self.0.connections.with_credential(connection, integration, usable, attempt, accepts).await?;
         outcome.map_err(|error| explained(&integration.name, error))
     }
 
     pub(crate) fn seal_secret(&self, row: &Subscription, secret: &str) -> Vec<u8> {
-        self.sealer.seal(secret.as_bytes(), place(row.id))
+        self.0.sealer.seal(secret.as_bytes(), place(row.id))
     }
 
     pub(crate) fn secret(&self, row: &Subscription) -> Result<Option<String>, TriggerError> {
         let Some(sealed) = &row.secret else { return Ok(None) };
-        let plain = self.sealer.open(sealed, place(row.id))?;
+        let plain = self.0.sealer.open(sealed, place(row.id))?;
         Ok(Some(String::from_utf8_lossy(&plain).into_owned()))
     }
 }
@@ -148,8 +145,8 @@ pub(crate) fn explained(name: &str, error: WatchError) -> TriggerError {
     }
 }
 
-fn place(id: SubscriptionId) -> Place<'static> {
-    Place { table: "trigger_subscriptions", column: "secret", row: id.uuid() }
+fn place(id: SubscriptionId) -> SealedColumn<'static> {
+    SealedColumn { table: "trigger_subscriptions", column: "secret", row: id.uuid() }
 }
 
 /// Seals the secrets of every subscription with the current key; one that changes meanwhile is left to its writer.
@@ -174,14 +171,31 @@ struct Secrets<'a> {
     client: Option<&'a str>,
 }
 
-async fn once(watched: &Watched, usable: &connections::Usable, url: &str, secrets: Secrets<'_>, ask: &Ask<'_>) -> Result<Got, WatchError> {
-    let Watched { source, integration, event, connection, config, .. } = watched;
-    let watch =
-        Watch { integration, event, config, connection: connection.id, usable, url, secret: secrets.ours, client_secret: secrets.client };
+async fn once(
+    watched: &WatchedEvent,
+    usable: &Usable,
+    url: &str,
+    secrets: Secrets<'_>,
+    ask: &ProviderRequest<'_>,
+) -> Result<ProviderReply, WatchError> {
+    let WatchedEvent { source, integration, event, connection, config, .. } = watched;
+    let (project, connection) = (connection.project, connection.id);
+    let (secret, client_secret) = (secrets.ours, secrets.client);
+    let watch = Watch { integration, event, config, project, connection, usable, url, secret, client_secret };
     match ask {
-        Ask::Register => source.register(watch).await.map(Got::Registered),
-        Ask::Unregister(remote) => source.unregister(watch, remote).await.map(|()| Got::Unregistered),
-        Ask::Poll(cursor) => source.poll(watch, *cursor).await.map(Got::Polled),
+        ProviderRequest::Register => source.register(watch).await.map(ProviderReply::Registered),
+        ProviderRequest::Unregister(remote) => source.unregister(watch, remote).await.map(|()| ProviderReply::Unregistered),
+        ProviderRequest::Poll(cursor) => source.poll(watch, *cursor).await.map(ProviderReply::Polled),
+    }
+}
+
+/// What an outcome says about the credential.
+fn accepts(outcome: &Result<ProviderReply, WatchError>) -> Acceptance {
+    match outcome {
+        Ok(_) => Acceptance::Accepted,
+        Err(WatchError::Unauthorized(reason)) => Acceptance::Refused(reason.clone()),
+        Err(WatchError::Forbidden(_)) => Acceptance::Forbidden,
+        Err(_) => Acceptance::Unknown,
     }
 }
 

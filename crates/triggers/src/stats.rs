@@ -60,24 +60,24 @@ impl Triggers {
 
     /// Counts what waits.
     pub async fn stats(&self) -> Result<Stats, StoreError> {
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let mut stats = Stats::default();
         let due = "select count(*) as found, min(due_at) as oldest from trigger_deliveries where state = 'ready' and due_at <= $1";
-        if let Some(row) = self.db.optional(due, args![now]).await? {
+        if let Some(row) = self.0.db.optional(due, args![now]).await? {
             stats.due = count(&row)?;
             stats.queue_lag = late(now, row.get("oldest")?);
         }
         let later = "select count(*) as found from trigger_deliveries where state = 'ready' and due_at > $1";
-        if let Some(row) = self.db.optional(later, args![now]).await? {
+        if let Some(row) = self.0.db.optional(later, args![now]).await? {
             stats.later = count(&row)?;
         }
         let held = "select state, count(*) as found from trigger_deliveries where state in ('leased', 'waiting') group by state";
-        for row in self.db.all(held, args![]).await? {
+        for row in self.0.db.all(held, args![]).await? {
             let field = if row.get::<String>("state")? == State::Leased.name() { &mut stats.leased } else { &mut stats.waiting };
             *field = count(&row)?;
         }
         let sql = "select min(run_at) as first from trigger_schedules where run_at is not null and run_at <= $1";
-        if let Some(row) = self.db.optional(sql, args![now]).await? {
+        if let Some(row) = self.0.db.optional(sql, args![now]).await? {
             stats.schedule_lag = late(now, row.get("first")?);
         }
         Ok(stats)

@@ -1,10 +1,9 @@
 //! Rows of triggers. Every query of a request names its project; those of the engine look at all of them.
 
 use kernel::{ApprovalId, ConnectionId, DeliveryId, EventId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
-use serde_json::Value;
-use store::{Arg, Db, Row, StoreError, Tx, args, holding};
+use store::{Db, Many, PageSize, Row, StoreError, Tx, args, holding, page_sql, row};
 
-use crate::model::{Actor, Attempt, Delivery, EventRow, Lifecycle, Parent, Schedule, State, Subscription, Words};
+use crate::model::{Actor, Attempt, Delivery, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription};
 
 macro_rules! subscription_columns {
     () => {
@@ -21,6 +20,13 @@ macro_rules! schedule_columns {
     };
 }
 
+/// The length of what people write about a trigger.
+macro_rules! words_bytes {
+    () => {
+        "coalesce(octet_length(description), 0) + coalesce(octet_length(tags), 0) + coalesce(octet_length(meta), 0)"
+    };
+}
+
 macro_rules! delivery_columns {
     () => {
         "project_id, id, subscription_id, schedule_id, event_row_id, event_id, event_key, state, code, message, data, attempts, approval_id, due_at, \
@@ -31,8 +37,8 @@ macro_rules! delivery_columns {
 pub(crate) use delivery_columns;
 pub(crate) use schedule_columns;
 
-fn words(row: &Row) -> Result<Words, StoreError> {
-    Ok(Words { name: row.get("name")?, description: row.get("description")?, tags: row.get("tags")?, meta: row.get("meta")? })
+fn labels(row: &Row) -> Result<Labels, StoreError> {
+    Ok(Labels { name: row.get("name")?, description: row.get("description")?, tags: row.get("tags")?, meta: row.get("meta")? })
 }
 
 fn life(row: &Row) -> Result<Lifecycle, StoreError> {
@@ -58,7 +64,7 @@ pub(crate) fn subscription(row: &Row) -> Result<Subscription, StoreError> {
         provider: row.get("provider")?,
         integration: row.get("integration")?,
         event_key: row.get("event_key")?,
-        words: words(row)?,
+        labels: labels(row)?,
         data: row.get("data")?,
         is_active: row.get("is_active")?,
         is_valid: row.get("is_valid")?,
@@ -79,7 +85,7 @@ pub(crate) fn schedule(row: &Row) -> Result<Schedule, StoreError> {
         id: row.get("id")?,
         project: row.get("project_id")?,
         event_key: row.get("event_key")?,
-        words: words(row)?,
+        labels: labels(row)?,
         data: row.get("data")?,
         is_active: row.get("is_active")?,
         next_fire_at: row.get("next_fire_at")?,
@@ -149,40 +155,36 @@ pub(crate) struct Hidden<'a> {
 }
 
 pub(crate) async fn insert_subscription(db: &Db, new: &Subscription, hidden: &Hidden<'_>) -> Result<(), StoreError> {
-    let sql = "insert into trigger_subscriptions (project_id, id, connection_id, provider, integration, event_key, fingerprint, name, description, tags, \
-               meta, data, is_active, is_valid, is_test, reason, token, secret, trigger_id, poll_cursor, poll_at, actor_key_id, actor_user_id, \
-               created_at, updated_at, created_by_id, updated_by_id) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
-               $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)";
-    let args = args![
-        new.project,
-        new.id,
-        new.connection,
-        new.provider.as_str(),
-        new.integration.as_str(),
-        new.event_key.as_str(),
-        hidden.fingerprint,
-        new.words.name.as_deref(),
-        new.words.description.as_deref(),
-        new.words.tags.as_ref(),
-        new.words.meta.as_ref(),
-        &new.data,
-        new.is_active,
-        new.is_valid,
-        new.is_test,
-        new.reason.as_deref(),
-        new.token.as_str(),
-        new.secret.clone(),
-        new.trigger_id.as_deref(),
-        new.poll_cursor.as_ref(),
-        hidden.poll_at,
-        new.actor.key,
-        new.actor.user,
-        new.life.created_at,
-        new.life.updated_at,
-        new.life.created_by,
-        new.life.updated_by
-    ];
-    db.execute(sql, args).await.map(|_| ())
+    let row = row! {
+        project_id: new.project,
+        id: new.id,
+        connection_id: new.connection,
+        provider: new.provider.as_str(),
+        integration: new.integration.as_str(),
+        event_key: new.event_key.as_str(),
+        fingerprint: hidden.fingerprint,
+        name: new.labels.name.as_deref(),
+        description: new.labels.description.as_deref(),
+        tags: new.labels.tags.as_ref(),
+        meta: new.labels.meta.as_ref(),
+        data: &new.data,
+        is_active: new.is_active,
+        is_valid: new.is_valid,
+        is_test: new.is_test,
+        reason: new.reason.as_deref(),
+        token: new.token.as_str(),
+        secret: new.secret.clone(),
+        trigger_id: new.trigger_id.as_deref(),
+        poll_cursor: new.poll_cursor.as_ref(),
+        poll_at: hidden.poll_at,
+        actor_key_id: new.actor.key,
+        actor_user_id: new.actor.user,
+        created_at: new.life.created_at,
+        updated_at: new.life.updated_at,
+        created_by_id: new.life.created_by,
+        updated_by_id: new.life.updated_by,
+    };
+    db.insert("trigger_subscriptions", row).await
 }
 
 /// Writes everything that an edit can change, unless the row was deleted meanwhile. Whoever writes decided whether it is active.
@@ -202,10 +204,10 @@ pub(crate) async fn update_subscription(db: &Db, row: &Subscription, hidden: &Hi
         row.integration.as_str(),
         row.event_key.as_str(),
         hidden.fingerprint,
-        row.words.name.as_deref(),
-        row.words.description.as_deref(),
-        row.words.tags.as_ref(),
-        row.words.meta.as_ref(),
+        row.labels.name.as_deref(),
+        row.labels.description.as_deref(),
+        row.labels.tags.as_ref(),
+        row.labels.meta.as_ref(),
         &row.data,
         row.is_active,
         row.is_valid,
@@ -283,22 +285,25 @@ pub struct ParentQuery {
     pub oldest: Option<Timestamp>,
     pub next: Option<uuid::Uuid>,
     pub ascending: bool,
-    pub limit: i64,
+    pub size: PageSize,
 }
 
-pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Subscription>, StoreError> {
+pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Row>, StoreError> {
     macro_rules! page {
         ($beyond:literal, $order:literal) => {
-            concat!(
-                "select ",
-                subscription_columns!(),
-                " from trigger_subscriptions where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-                 and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
-                 and ($6 is null or created_at >= $6) and ($7 is null or id ",
-                $beyond,
-                " $7) order by id ",
-                $order,
-                " limit $8"
+            page_sql!(
+                select subscription_columns!(),
+                bytes concat!(words_bytes!(), " + octet_length(data) + coalesce(octet_length(poll_cursor), 0)"),
+                from "trigger_subscriptions",
+                where concat!(
+                    "project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
+                     and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
+                     and ($6 is null or created_at >= $6) and ($7 is null or id ",
+                    $beyond,
+                    " $7)"
+                ),
+                by id $order,
+                limit "$8"
             )
         };
     }
@@ -310,30 +315,33 @@ pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQue
         query.newest,
         query.oldest,
         query.next,
-        query.limit
+        query.size.rows()
     ];
-    db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await?.iter().map(subscription).collect()
+    db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await
 }
 
-pub(crate) async fn schedules(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Schedule>, StoreError> {
+pub(crate) async fn schedules(db: &Db, project: ProjectId, query: &ParentQuery) -> Result<Vec<Row>, StoreError> {
     macro_rules! page {
         ($beyond:literal, $order:literal) => {
-            concat!(
-                "select ",
-                schedule_columns!(),
-                " from trigger_schedules where project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
-                 and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
-                 and ($6 is null or id ",
-                $beyond,
-                " $6) order by id ",
-                $order,
-                " limit $7"
+            page_sql!(
+                select schedule_columns!(),
+                bytes concat!(words_bytes!(), " + octet_length(data)"),
+                from "trigger_schedules",
+                where concat!(
+                    "project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
+                     and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
+                     and ($6 is null or id ",
+                    $beyond,
+                    " $6)"
+                ),
+                by id $order,
+                limit "$7"
             )
         };
     }
-    let args =
-        args![project, query.name.as_deref().map(holding), query.event_key.as_deref(), query.newest, query.oldest, query.next, query.limit];
-    db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await?.iter().map(schedule).collect()
+    let (name, event_key) = (query.name.as_deref().map(holding), query.event_key.as_deref());
+    let args = args![project, name, event_key, query.newest, query.oldest, query.next, query.size.rows()];
+    db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await
 }
 
 pub(crate) async fn schedule_by_id(db: &Db, project: ProjectId, id: ScheduleId) -> Result<Option<Schedule>, StoreError> {
@@ -342,29 +350,26 @@ pub(crate) async fn schedule_by_id(db: &Db, project: ProjectId, id: ScheduleId) 
 }
 
 pub(crate) async fn insert_schedule(db: &Db, new: &Schedule, run_at: Option<Timestamp>) -> Result<(), StoreError> {
-    let sql = "insert into trigger_schedules (project_id, id, event_key, name, description, tags, meta, data, is_active, next_fire_at, run_at, \
-               actor_key_id, actor_user_id, created_at, updated_at, created_by_id, updated_by_id) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
-    let args = args![
-        new.project,
-        new.id,
-        new.event_key.as_str(),
-        new.words.name.as_deref(),
-        new.words.description.as_deref(),
-        new.words.tags.as_ref(),
-        new.words.meta.as_ref(),
-        &new.data,
-        new.is_active,
-        new.next_fire_at,
-        run_at,
-        new.actor.key,
-        new.actor.user,
-        new.life.created_at,
-        new.life.updated_at,
-        new.life.created_by,
-        new.life.updated_by
-    ];
-    db.execute(sql, args).await.map(|_| ())
+    let row = row! {
+        project_id: new.project,
+        id: new.id,
+        event_key: new.event_key.as_str(),
+        name: new.labels.name.as_deref(),
+        description: new.labels.description.as_deref(),
+        tags: new.labels.tags.as_ref(),
+        meta: new.labels.meta.as_ref(),
+        data: &new.data,
+        is_active: new.is_active,
+        next_fire_at: new.next_fire_at,
+        run_at: run_at,
+        actor_key_id: new.actor.key,
+        actor_user_id: new.actor.user,
+        created_at: new.life.created_at,
+        updated_at: new.life.updated_at,
+        created_by_id: new.life.created_by,
+        updated_by_id: new.life.updated_by,
+    };
+    db.insert("trigger_schedules", row).await
 }
 
 pub(crate) async fn update_schedule(db: &Db, row: &Schedule, run_at: Option<Timestamp>) -> Result<Option<Schedule>, StoreError> {
@@ -378,10 +383,10 @@ pub(crate) async fn update_schedule(db: &Db, row: &Schedule, run_at: Option<Time
         row.project,
         row.id,
         row.event_key.as_str(),
-        row.words.name.as_deref(),
-        row.words.description.as_deref(),
-        row.words.tags.as_ref(),
-        row.words.meta.as_ref(),
+        row.labels.name.as_deref(),
+        row.labels.description.as_deref(),
+        row.labels.tags.as_ref(),
+        row.labels.meta.as_ref(),
         &row.data,
         row.is_active,
         row.next_fire_at,
@@ -400,29 +405,74 @@ pub(crate) async fn event_by_id(db: &Db, project: ProjectId, id: EventId) -> Res
     one(db.optional(sql, args![project, id]).await?, event)
 }
 
-/// Whether the event is new; a sender's retry is not.
-pub(crate) async fn insert_event(tx: &mut Tx, new: &EventRow) -> Result<bool, StoreError> {
-    let sql = "insert into trigger_events (project_id, id, subscription_id, event_id, event_type, headers, body, attributes, received_at) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (project_id, subscription_id, event_id) do nothing";
-    let args = args![
-        new.project,
-        new.id,
-        new.subscription,
-        new.event_id.as_str(),
-        new.event_type.as_str(),
-        &new.headers,
-        new.body.as_slice(),
-        &new.attributes,
-        new.received_at
-    ];
-    Ok(tx.execute(sql, args).await? == 1)
+/// An event on its way in. Its texts are made where it was read, because one task writes the events of everybody.
+#[derive(Debug)]
+pub(crate) struct NewEvent {
+    id: EventId,
+    project: ProjectId,
+    subscription: SubscriptionId,
+    event_id: String,
+    event_type: String,
+    headers: String,
+    body: Vec<u8>,
+    attributes: String,
+    received_at: Timestamp,
 }
 
-/// Whether the signature was not seen before.
-pub(crate) async fn insert_signature(tx: &mut Tx, event: &EventRow, signature: &str) -> Result<bool, StoreError> {
-    let sql = "insert into trigger_signatures (project_id, subscription_id, signature, seen_at) values ($1, $2, $3, $4) \
-               on conflict (project_id, subscription_id, signature) do nothing";
-    Ok(tx.execute(sql, args![event.project, event.subscription, signature, event.received_at]).await? == 1)
+impl From<EventRow> for NewEvent {
+    fn from(row: EventRow) -> Self {
+        Self {
+            id: row.id,
+            project: row.project,
+            subscription: row.subscription,
+            event_id: row.event_id,
+            event_type: row.event_type,
+            headers: row.headers.to_string(),
+            body: row.body,
+            attributes: row.attributes.to_string(),
+            received_at: row.received_at,
+        }
+    }
+}
+
+impl NewEvent {
+    /// How much of it is written.
+    pub(crate) fn bytes(&self) -> usize {
+        self.headers.len() + self.body.len() + self.attributes.len()
+    }
+}
+
+/// Which of the events are new; a sender's retry is not.
+pub(crate) async fn insert_events(tx: &mut Tx, new: &[&NewEvent]) -> Result<Vec<bool>, StoreError> {
+    let rows = new.iter().map(|new| {
+        row! {
+            project_id: new.project,
+            id: new.id,
+            subscription_id: new.subscription,
+            event_id: new.event_id.as_str(),
+            event_type: new.event_type.as_str(),
+            headers: new.headers.as_str(),
+            body: new.body.as_slice(),
+            attributes: new.attributes.as_str(),
+            received_at: new.received_at,
+        }
+    });
+    let rest = "on conflict (project_id, subscription_id, event_id) do nothing";
+    tx.write_each(Many::insert("trigger_events", rows, rest), &["id"]).await
+}
+
+/// Which of the signatures were not seen before.
+pub(crate) async fn insert_signatures(tx: &mut Tx, new: &[(&NewEvent, &str)]) -> Result<Vec<bool>, StoreError> {
+    let rows = new.iter().map(|(event, signature)| {
+        row! {
+            project_id: event.project,
+            subscription_id: event.subscription,
+            signature: *signature,
+            seen_at: event.received_at,
+        }
+    });
+    let rest = "on conflict (project_id, subscription_id, signature) do nothing";
+    tx.write_each(Many::insert("trigger_signatures", rows, rest), &["project_id", "subscription_id", "signature"]).await
 }
 
 /// Whether exactly this request came to the one address of a provider before, whoever it was for.
@@ -451,24 +501,29 @@ pub(crate) struct NewDelivery {
     pub(crate) created_at: Timestamp,
 }
 
-/// Whether it is new: the same event never makes two deliveries to one target.
-pub(crate) async fn insert_delivery(tx: &mut Tx, new: &NewDelivery) -> Result<bool, StoreError> {
-    let sql = "insert into trigger_deliveries (project_id, id, subscription_id, schedule_id, event_row_id, event_id, event_key, state, is_ordered, code, \
-               message, data, attempts, due_at, created_at, updated_at) \
-               values ($1, $2, $3, $4, $5, $6, $7, 'ready', $8, '102', 'claimed', '{}', 0, $9, $10, $10) on conflict do nothing";
-    let args: [Arg<'_>; 10] = args![
-        new.project,
-        new.id,
-        new.parent.subscription(),
-        new.parent.schedule(),
-        new.event,
-        new.event_id.as_str(),
-        new.event_key.as_str(),
-        new.is_ordered,
-        new.due_at,
-        new.created_at
-    ];
-    Ok(tx.execute(sql, args).await? == 1)
+/// Makes deliveries; how many are new. The same event never makes two to one target.
+pub(crate) async fn insert_deliveries(tx: &mut Tx, new: &[&NewDelivery]) -> Result<u64, StoreError> {
+    let rows = new.iter().map(|new| {
+        row! {
+            project_id: new.project,
+            id: new.id,
+            subscription_id: new.parent.subscription(),
+            schedule_id: new.parent.schedule(),
+            event_row_id: new.event,
+            event_id: new.event_id.as_str(),
+            event_key: new.event_key.as_str(),
+            state: State::Ready.name(),
+            is_ordered: new.is_ordered,
+            code: "102",
+            message: "claimed",
+            data: "{}",
+            attempts: 0_i64,
+            due_at: new.due_at,
+            created_at: new.created_at,
+            updated_at: new.created_at,
+        }
+    });
+    tx.write_many(Many::insert("trigger_deliveries", rows, "on conflict do nothing")).await
 }
 
 pub(crate) async fn delivery_by_id(db: &Db, project: ProjectId, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
@@ -491,31 +546,44 @@ pub(crate) struct Finished {
     pub(crate) state: State,
     pub(crate) approval: Option<ApprovalId>,
     pub(crate) due_at: Timestamp,
-    pub(crate) data: Value,
+    /// As JSON text, made where the attempt was.
+    pub(crate) data: String,
 }
 
-/// Ends an attempt. A delivery whose lease was lost meanwhile is left to whoever has it now.
-pub(crate) async fn finish(tx: &mut Tx, done: &Finished) -> Result<bool, StoreError> {
-    let Attempt { number, started_at, ended_at, code, message, run } = &done.attempt;
-    let message = message.as_ref().map(|text| text.replace('\0', ""));
-    let sql = "update trigger_deliveries set state = $4, code = $5, message = $6, data = $7, due_at = $8, updated_at = $9, lease_until = null, \
-               lease_owner = null, approval_id = $10 where project_id = $1 and id = $2 and lease_owner = $3 and state = 'leased'";
-    let args = args![
-        done.project,
-        done.delivery,
-        done.owner,
-        done.state.name(),
-        code.as_str(),
-        message.as_deref(),
-        &done.data,
-        done.due_at,
-        *ended_at,
-        done.approval
-    ];
-    let mine = tx.execute(sql, args).await? == 1;
-    let sql = "insert into trigger_attempts (project_id, delivery_id, number, started_at, ended_at, code, message, run_id) \
-               values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing";
-    let args = args![done.project, done.delivery, *number, *started_at, *ended_at, code.as_str(), message.as_deref(), *run];
-    tx.execute(sql, args).await?;
+/// Ends attempts; which of them had their delivery still. One whose lease was lost meanwhile is left to whoever has it now.
+pub(crate) async fn finish(tx: &mut Tx, done: &[&Finished]) -> Result<Vec<bool>, StoreError> {
+    let messages: Vec<Option<String>> = done.iter().map(|done| done.attempt.message.as_ref().map(|text| text.replace('\0', ""))).collect();
+    let ends = done.iter().zip(&messages).map(|(done, message)| {
+        row! {
+            project_id: done.project,
+            id: done.delivery,
+            number: done.attempt.number,
+            owner: done.owner,
+            state: done.state.name(),
+            code: done.attempt.code.as_str(),
+            message: message.as_deref(),
+            data: done.data.as_str(),
+            due_at: done.due_at,
+            ended_at: done.attempt.ended_at,
+            approval_id: done.approval,
+        }
+    });
+    let sql = "update trigger_deliveries as d set state = v.state, code = v.code, message = v.message, data = v.data, due_at = v.due_at, \
+               updated_at = v.ended_at, lease_until = null, lease_owner = null, approval_id = v.approval_id from v \
+               where d.project_id = v.project_id and d.id = v.id and d.lease_owner = v.owner and d.state = 'leased'";
+    let mine = tx.write_each(Many::with(ends, sql), &["id", "number"]).await?;
+    let attempts = done.iter().zip(&messages).map(|(done, message)| {
+        row! {
+            project_id: done.project,
+            delivery_id: done.delivery,
+            number: done.attempt.number,
+            started_at: done.attempt.started_at,
+            ended_at: done.attempt.ended_at,
+            code: done.attempt.code.as_str(),
+            message: message.as_deref(),
+            run_id: done.attempt.run,
+        }
+    });
+    tx.write_many(Many::insert("trigger_attempts", attempts, "on conflict do nothing")).await?;
     Ok(mine)
 }

@@ -5,21 +5,21 @@ use kernel::json::sorted;
 use kernel::{ConnectionId, Scope, SubscriptionId, Timestamp, schema};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use store::{StoreError, args};
+use store::{Page, StoreError, args};
 
 use crate::context;
-use crate::model::{Lifecycle, Subscription, WEBHOOK, WEBHOOK_EVENT, Words};
-use crate::port::Way;
-use crate::provider::Watched;
+use crate::model::{Labels, Lifecycle, Subscription, WEBHOOK, WEBHOOK_EVENT};
+use crate::port::WatchMethod;
+use crate::provider::WatchedEvent;
 use crate::store::{self as rows, Hidden, ParentQuery};
 use crate::target::{SUBSCRIPTION, check_spelling, read_event};
-use crate::{TriggerError, Triggers};
+use crate::{RowKind, TriggerError, Triggers};
 
 /// What a subscription shall be.
 #[derive(Clone, Debug)]
 pub struct NewSubscription {
     pub connection: Option<ConnectionId>,
-    pub words: Words,
+    pub labels: Labels,
     pub data: Value,
     pub is_active: bool,
     pub is_valid: bool,
@@ -39,7 +39,7 @@ pub struct Made {
 /// What was asked for, checked.
 struct Checked {
     event_key: String,
-    watched: Option<Watched>,
+    watched: Option<WatchedEvent>,
     fingerprint: Vec<u8>,
     data: Value,
     /// The sender's secret, as the owner gave it.
@@ -49,10 +49,10 @@ struct Checked {
 impl Triggers {
     pub async fn subscribe(&self, scope: Scope, new: NewSubscription) -> Result<Made, TriggerError> {
         let checked = self.check_subscription(scope, &new, None).await?;
-        if let Some(twin) = rows::live_twin(&self.db, scope.project, &checked.fingerprint).await? {
+        if let Some(twin) = rows::live_twin(&self.0.db, scope.project, &checked.fingerprint).await? {
             return Err(taken(&twin));
         }
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let id = SubscriptionId::new();
         let (provider, integration) = match &checked.watched {
             Some(watched) => (watched.connection.provider.clone(), watched.integration.key.clone()),
@@ -65,7 +65,7 @@ impl Triggers {
             provider,
             integration,
             event_key: checked.event_key.clone(),
-            words: new.words,
+            labels: new.labels,
             data: checked.data.clone(),
             is_active: new.is_active || new.is_test,
             is_valid: new.is_valid,
@@ -88,7 +88,7 @@ impl Triggers {
         };
         let shown = self.begin(&mut row, &checked).await?;
         let hidden = Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), now) };
-        if let Err(error) = rows::insert_subscription(&self.db, &row, &hidden).await {
+        if let Err(error) = rows::insert_subscription(&self.0.db, &row, &hidden).await {
             self.end(&row, checked.watched.as_ref()).await;
             return Err(match error {
                 StoreError::Conflict => TriggerError::Taken { subscription: None, trigger: None },
@@ -100,14 +100,17 @@ impl Triggers {
     }
 
     /// What a person still has to do at the provider.
-    fn setup(&self, watched: &Watched, row: &Subscription) -> Option<String> {
+    fn setup(&self, watched: &WatchedEvent, row: &Subscription) -> Option<String> {
         let name = &watched.integration.name;
         let mut steps = Vec::new();
-        if let Way::ByHand(help) = &watched.way {
+        if let WatchMethod::ByHand(help) = &watched.method {
             steps.push(format!("Tell {name} to send events to {}.", self.address(row)));
             steps.extend(help.clone());
         }
-        if row.secret.is_none() && !matches!(watched.way, Way::Poll(_)) && watched.source.has_own_secret(&watched.integration.key) {
+        if row.secret.is_none()
+            && !matches!(watched.method, WatchMethod::Poll(_))
+            && watched.source.has_own_secret(&watched.integration.key)
+        {
             steps.push(format!("{name} chooses what it signs with: save the subscription again with that secret as `data.secret`."));
         }
         (!steps.is_empty()).then(|| steps.join(" "))
@@ -117,14 +120,14 @@ impl Triggers {
     pub async fn edit_subscription(&self, scope: Scope, id: SubscriptionId, new: NewSubscription) -> Result<Subscription, TriggerError> {
         let old = self.live(scope, id).await?;
         let checked = self.check_subscription(scope, &new, Some(&old)).await?;
-        if let Some(twin) = rows::live_twin(&self.db, scope.project, &checked.fingerprint).await?.filter(|twin| twin.id != id) {
+        if let Some(twin) = rows::live_twin(&self.0.db, scope.project, &checked.fingerprint).await?.filter(|twin| twin.id != id) {
             return Err(taken(&twin));
         }
-        let now = self.clock.now();
+        let now = self.0.clock.now();
         let mut row = Subscription {
             connection: new.connection,
             event_key: checked.event_key.clone(),
-            words: new.words,
+            labels: new.labels,
             data: checked.data.clone(),
             is_active: new.is_active || new.is_test,
             is_valid: new.is_valid,
@@ -152,7 +155,7 @@ impl Triggers {
             }
         }
         let hidden = Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), now) };
-        let saved = rows::update_subscription(&self.db, &row, &hidden).await?.ok_or(TriggerError::NotFound("Subscription"))?;
+        let saved = rows::update_subscription(&self.0.db, &row, &hidden).await?.ok_or(TriggerError::NotFound(RowKind::Subscription))?;
         if old.trigger_id.is_some() && old.trigger_id != saved.trigger_id {
             let watched = self.watched_by(&old).await.ok().flatten();
             self.end(&old, watched.as_ref()).await;
@@ -173,9 +176,9 @@ impl Triggers {
         self.switch(scope, id, |row| row.is_valid = true).await
     }
 
-    /// Makes a subscription invalid, which also stops it.
+    /// Makes a subscription invalid, which also stops it: whoever makes it valid again starts it again.
     pub async fn revoke_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
-        self.switch(scope, id, |row| row.is_valid = false).await
+        self.switch(scope, id, |row| (row.is_valid, row.is_active) = (false, false)).await
     }
 
     async fn switch(&self, scope: Scope, id: SubscriptionId, change: impl FnOnce(&mut Subscription)) -> Result<Subscription, TriggerError> {
@@ -183,7 +186,7 @@ impl Triggers {
         let mut row = old.clone();
         change(&mut row);
         row.reason = None;
-        row.life.updated_at = self.clock.now();
+        row.life.updated_at = self.0.clock.now();
         row.life.updated_by = Some(scope.author());
         let (event_key, config) = read_event(&row.data)?;
         let fingerprint = fingerprint(row.connection, &event_key, &config, row.is_test);
@@ -207,7 +210,7 @@ impl Triggers {
             row.trigger_id = None;
         }
         let hidden = Hidden { fingerprint: &fingerprint, poll_at: poll_at(&row, watched.as_ref(), row.life.updated_at) };
-        let saved = rows::update_subscription(&self.db, &row, &hidden).await?.ok_or(TriggerError::NotFound("Subscription"))?;
+        let saved = rows::update_subscription(&self.0.db, &row, &hidden).await?.ok_or(TriggerError::NotFound(RowKind::Subscription))?;
         if fires(&old) && !fires(&saved) {
             self.end(&old, watched.as_ref()).await;
         }
@@ -215,13 +218,13 @@ impl Triggers {
     }
 
     /// Makes events come for a row that fires now, and writes it.
-    pub(crate) async fn save_started(&self, mut row: Subscription, watched: Option<Watched>) -> Result<Subscription, TriggerError> {
+    pub(crate) async fn save_started(&self, mut row: Subscription, watched: Option<WatchedEvent>) -> Result<Subscription, TriggerError> {
         let (event_key, config) = read_event(&row.data)?;
         let fingerprint = fingerprint(row.connection, &event_key, &config, row.is_test);
         let checked = Checked { event_key, watched, fingerprint, data: row.data.clone(), secret: None };
         self.begin(&mut row, &checked).await?;
         let hidden = Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), row.life.updated_at) };
-        rows::update_subscription(&self.db, &row, &hidden).await?.ok_or(TriggerError::NotFound("Subscription"))
+        rows::update_subscription(&self.0.db, &row, &hidden).await?.ok_or(TriggerError::NotFound(RowKind::Subscription))
     }
 
     /// Forgets a subscription; its history stays.
@@ -229,8 +232,8 @@ impl Triggers {
         let old = self.live(scope, id).await?;
         let sql = "update trigger_subscriptions set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, poll_at = null \
                    where project_id = $1 and id = $2 and deleted_at is null";
-        if self.db.execute(sql, args![scope.project, id, self.clock.now(), scope.author()]).await? == 0 {
-            return Err(TriggerError::NotFound("Subscription"));
+        if self.0.db.execute(sql, args![scope.project, id, self.0.clock.now(), scope.author()]).await? == 0 {
+            return Err(TriggerError::NotFound(RowKind::Subscription));
         }
         let watched = self.watched_by(&old).await.ok().flatten();
         self.end(&old, watched.as_ref()).await;
@@ -239,16 +242,16 @@ impl Triggers {
 
     /// Also one that was deleted, so that its deliveries can be understood.
     pub async fn subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
-        rows::subscription_by_id(&self.db, scope.project, id).await?.ok_or(TriggerError::NotFound("Subscription"))
+        rows::subscription_by_id(&self.0.db, scope.project, id).await?.ok_or(TriggerError::NotFound(RowKind::Subscription))
     }
 
     pub(crate) async fn live(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
         let row = self.subscription(scope, id).await?;
-        if row.life.deleted_at.is_some() { Err(TriggerError::NotFound("Subscription")) } else { Ok(row) }
+        if row.life.deleted_at.is_some() { Err(TriggerError::NotFound(RowKind::Subscription)) } else { Ok(row) }
     }
 
-    pub async fn subscriptions(&self, scope: Scope, query: &ParentQuery) -> Result<Vec<Subscription>, TriggerError> {
-        Ok(rows::subscriptions(&self.db, scope.project, query).await?)
+    pub async fn subscriptions(&self, scope: Scope, query: &ParentQuery) -> Result<Page<Subscription>, TriggerError> {
+        self.page(scope.project, query.size, rows::subscriptions(&self.0.db, scope.project, query).await?, rows::subscription).await
     }
 
     async fn check_subscription(&self, scope: Scope, new: &NewSubscription, old: Option<&Subscription>) -> Result<Checked, TriggerError> {
@@ -264,8 +267,8 @@ impl Triggers {
         }
         let watched = match new.connection {
             Some(connection) => {
-                let connection = self.connections.get(scope.project, connection).await?;
-                let connection = self.connections.look_again(connection).await?;
+                let connection = self.0.connections.get(scope.project, connection).await?;
+                let connection = self.0.connections.look_again(connection).await?;
                 connection.require_usable()?;
                 let watched = self.watched(scope.project, connection, &event_key, config.clone()).await?;
                 check_config(&watched, &config)?;
@@ -291,13 +294,13 @@ impl Triggers {
             row.secret = Some(self.seal_secret(row, secret));
         }
         let Some(watched) = &checked.watched else { return Ok(None) };
-        if matches!(watched.way, Way::Poll(_)) || !fires(row) {
+        if matches!(watched.method, WatchMethod::Poll(_)) || !fires(row) {
             return Ok(None);
         }
         let known = self.secret(row)?;
         let is_theirs = watched.source.has_own_secret(&watched.integration.key);
         let secret = known.clone().unwrap_or_else(token);
-        if let Way::Register = watched.way {
+        if let WatchMethod::Register = watched.method {
             let registered = match Box::pin(self.register(watched, row, &secret)).await {
                 Ok(registered) => registered,
                 Err(error) => {
@@ -319,10 +322,10 @@ impl Triggers {
     }
 
     /// Tells the provider to stop, as well as it can be told.
-    pub(crate) async fn end(&self, row: &Subscription, watched: Option<&Watched>) {
+    pub(crate) async fn end(&self, row: &Subscription, watched: Option<&WatchedEvent>) {
         let (Some(watched), Some(trigger)) = (watched, &row.trigger_id) else { return };
         // A provider that knows one trigger for the same configuration has one for several of ours, such as a test.
-        let sharing = rows::subscriptions_by_trigger(&self.db, &row.provider, trigger).await.unwrap_or_default();
+        let sharing = rows::subscriptions_by_trigger(&self.0.db, &row.provider, trigger).await.unwrap_or_default();
         if sharing.iter().any(|other| other.id != row.id && fires(other)) {
             return;
         }
@@ -340,8 +343,8 @@ pub(crate) fn fires(row: &Subscription) -> bool {
     row.is_active && row.is_valid && row.life.deleted_at.is_none()
 }
 
-fn poll_at(row: &Subscription, watched: Option<&Watched>, now: Timestamp) -> Option<Timestamp> {
-    matches!(watched?.way, Way::Poll(_)).then_some(now).filter(|_| fires(row))
+fn poll_at(row: &Subscription, watched: Option<&WatchedEvent>, now: Timestamp) -> Option<Timestamp> {
+    matches!(watched?.method, WatchMethod::Poll(_)).then_some(now).filter(|_| fires(row))
 }
 
 /// A secret in the request is sealed and never part of what is shown.
@@ -359,7 +362,7 @@ fn take_secret(data: &mut Value) -> Result<Option<String>, TriggerError> {
     }
 }
 
-fn check_config(watched: &Watched, config: &Map<String, Value>) -> Result<(), TriggerError> {
+fn check_config(watched: &WatchedEvent, config: &Map<String, Value>) -> Result<(), TriggerError> {
     schema::check(&watched.event.config_schema.value(), &Value::Object(config.clone()))
         .map_err(|error| TriggerError::Invalid(format!("`data.trigger_config`: {error}")))
 }

@@ -1,24 +1,26 @@
 //! What a trigger runs and with what, read from what its owner wrote.
 
+use std::sync::Arc;
+
 use kernel::{Scope, Timestamp, suggest};
 use serde_json::{Map, Value};
 use workflows::References;
 
 use crate::mapping::Mapping;
-use crate::schedule::{CronExpr, Misfire, Plan, Window, Zone};
+use crate::schedule::{CronExpr, Misfire, Timing, Window, Zone};
 use crate::{TriggerError, Triggers};
 
 const MAX_JITTER: u64 = 3600;
 
 /// What a trigger runs: a mapping of the event to inputs, and references to a workflow.
 #[derive(Debug)]
-pub(crate) struct Target {
-    pub(crate) mapping: Mapping,
+pub(crate) struct RunTarget {
+    pub(crate) mapping: Arc<Mapping>,
     pub(crate) references: References,
     pub(crate) key: Option<String>,
 }
 
-impl Target {
+impl RunTarget {
     pub(crate) fn read(data: &Value) -> Result<Self, TriggerError> {
         let mapping = match data.get("inputs_fields").filter(|fields| !fields.is_null()) {
             None => Mapping::default(),
@@ -39,7 +41,7 @@ impl Target {
             }
             Some(_) => return Err(TriggerError::Invalid("`selector` must be an object".to_owned())),
         };
-        Ok(Self { mapping, references, key })
+        Ok(Self { mapping: Arc::new(mapping), references, key })
     }
 }
 
@@ -47,12 +49,12 @@ impl Triggers {
     /// Reads what a trigger runs and sees that it leads somewhere, and that what it maps is there and is what the workflow takes. One that is
     /// bound to nothing may be saved.
     pub(crate) async fn check_target(&self, scope: Scope, data: &Value, known: &Value) -> Result<(), TriggerError> {
-        let target = Target::read(data)?;
+        let target = RunTarget::read(data)?;
         target.mapping.check(known).map_err(|error| TriggerError::Invalid(error.to_string()))?;
         if target.references.is_empty() {
             return Ok(());
         }
-        let found = self.workflows.retrieve(scope, &target.references, target.key.as_deref()).await?;
+        let found = self.0.workflows.retrieve(scope, &target.references, target.key.as_deref()).await?;
         match (found.input_schema(), target.mapping.names()) {
             (Some(schema), Some(given)) => fills(schema, &given, &found.artifact.slug),
             _ => Ok(()),
@@ -121,7 +123,7 @@ pub(crate) fn read_event(data: &Value) -> Result<(String, Map<String, Value>), T
 }
 
 /// The plan of a schedule and what becomes of missed slots.
-pub(crate) fn read_plan(data: &Value) -> Result<(Plan, Misfire), TriggerError> {
+pub(crate) fn read_plan(data: &Value) -> Result<(Timing, Misfire), TriggerError> {
     let invalid = |name: &str, error: &dyn std::fmt::Display| TriggerError::Invalid(format!("`data.{name}`: {error}"));
     let text = |name: &str| match data.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -150,5 +152,5 @@ pub(crate) fn read_plan(data: &Value) -> Result<(Plan, Misfire), TriggerError> {
         None | Some(Value::Null) => Misfire::default(),
         Some(value) => serde_json::from_value(value.clone()).map_err(|error| invalid("misfire", &error))?,
     };
-    Ok((Plan { cron, zone, window, jitter_seconds }, misfire))
+    Ok((Timing { cron, zone, window, jitter_seconds }, misfire))
 }

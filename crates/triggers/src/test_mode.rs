@@ -53,7 +53,7 @@ impl Triggers {
         );
         loop {
             let arrived = self.0.arrived.notified();
-            if let Some(row) = self.db.optional(sql, args![project, id]).await? {
+            if let Some(row) = self.0.db.optional(sql, args![project, id]).await? {
                 return Ok(rows::delivery(&row)?);
             }
             tokio::select! {
@@ -70,7 +70,7 @@ impl Triggers {
 
     /// Removes a test and all it caught.
     async fn purge(&self, project: ProjectId, id: SubscriptionId) -> Result<(), StoreError> {
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.0.db.begin().await?;
         for sql in [
             "delete from trigger_attempts where project_id = $1 and delivery_id in (select id from trigger_deliveries where project_id = $1 and subscription_id = $2)",
             "delete from trigger_deliveries where project_id = $1 and subscription_id = $2",
@@ -86,9 +86,9 @@ impl Triggers {
     /// Removes tests that a crash left behind.
     pub(crate) async fn purge_tests(&self) -> Result<(), StoreError> {
         let sql = "select project_id, id from trigger_subscriptions where is_test and created_at < $1 limit 100";
-        for row in self.db.all(sql, args![self.clock.now().minus(OLDEST)]).await? {
+        for row in self.0.db.all(sql, args![self.0.clock.now().minus(OLDEST)]).await? {
             let (project, id): (ProjectId, SubscriptionId) = (row.get("project_id")?, row.get("id")?);
-            if let Some(old) = rows::subscription_by_id(&self.db, project, id).await? {
+            if let Some(old) = rows::subscription_by_id(&self.0.db, project, id).await? {
                 let watched = self.watched_by(&old).await.ok().flatten();
                 self.end(&old, watched.as_ref()).await;
             }

@@ -1,12 +1,17 @@
 //! Commits: a new revision from data or from a change, never a change to what was.
 
-use kernel::{RevisionId, Scope, VariantId};
-use serde_json::{Map, Value, json};
-use store::Tx;
-use uuid::Uuid;
+use std::sync::Arc;
 
-use crate::changeset::{Operations, scope};
-use crate::{Family, Revision, Variant, WorkflowError, Workflows, data, store as rows};
+use ::store::Tx;
+use kernel::json::{size, size_of_members};
+use kernel::{Budget, CallRef, RevisionId, Scope, VariantId};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+use work::{LARGE, SMALL};
+
+use crate::changeset::Operations;
+use crate::histories::{check_words, checked, taken};
+use crate::{ChangeJudge, Family, Revision, Variant, Words, WorkflowError, Workflows, data, flags, headers, store as rows};
 
 /// A change to the newest data.
 #[derive(Clone, Debug, Default)]
@@ -47,29 +52,58 @@ pub struct NewRevision {
     /// The revision that the author saw last; a newer one is a conflict.
     pub base: Option<Uuid>,
     pub message: Option<String>,
-    /// Whether an agent changes its own configuration; not all of it is its to change.
-    pub is_own: bool,
+    /// Who must agree with the change.
+    pub judge: Option<&'static dyn ChangeJudge>,
+    /// The name by which the revision can be found; one is made if it is left out.
+    pub slug: Option<String>,
+    pub words: Words,
+    /// What would change nothing makes no revision.
+    pub skips_equal: bool,
 }
 
 impl NewRevision {
-    /// The data of the new revision over that of the newest one, checked.
-    fn apply_to(&self, family: Family, current: Option<&Value>) -> Result<Option<Value>, WorkflowError> {
+    /// A change by nobody in particular, without words; one that changes nothing is skipped.
+    pub fn of(variant: VariantId, change: Change) -> Self {
+        Self { variant, change, base: None, message: None, judge: None, slug: None, words: Words::default(), skips_equal: true }
+    }
+
+    /// About how many bytes it brings.
+    fn size(&self) -> usize {
+        match &self.change {
+            Change::Nothing => 0,
+            Change::Data(data) => size(data, LARGE),
+            Change::Delta(delta) => delta.set.as_ref().map_or(0, |set| size_of_members(set, LARGE)),
+            Change::Operations(operations) => operations.size(LARGE),
+        }
+    }
+
+    /// The data of the new revision over that of the newest one, checked, and what its steps call.
+    fn apply_to(&self, family: Family, current: Option<&Value>) -> Result<Applied, WorkflowError> {
         let data = match &self.change {
+            Change::Nothing if family == Family::Environment => {
+                return Err(WorkflowError::BadRequest(
+                    "Give `data` or `delta`: an environment's revision says what is deployed.".to_owned(),
+                ));
+            }
             Change::Nothing if current.is_some() => {
                 return Err(WorkflowError::BadRequest("Give `data` or `delta`: this variant has data already.".to_owned()));
             }
-            Change::Nothing => return Ok(None),
+            Change::Nothing => return Ok((None, Vec::new())),
             Change::Data(data) => data.clone(),
             Change::Delta(delta) => delta.clone().apply(family, current.cloned())?,
             Change::Operations(operations) => operations.apply(current.cloned().unwrap_or_else(|| json!({})))?,
         };
-        if self.is_own {
-            scope::check(current.unwrap_or(&Value::Null), &data)?;
+        if let Some(judge) = self.judge {
+            judge.judge(current.unwrap_or(&Value::Null), &data)?;
         }
         data::check(family, &data)?;
-        Ok(Some(data))
+        let calls = data::calls(&data);
+        Ok((Some(data), calls))
     }
 }
+
+/// New data, and what its steps call.
+type Applied = (Option<Value>, Vec<CallRef>);
 
 /// A commit, or the finding that nothing would change.
 #[derive(Clone, Debug)]
@@ -81,33 +115,27 @@ pub struct Committed {
 /// The place after a variant's newest revision.
 #[derive(Debug)]
 pub(crate) struct Next<'a> {
-    variant: &'a Variant,
-    version: i64,
-    message: Option<String>,
+    pub(crate) variant: &'a Variant,
+    pub(crate) version: i64,
+    pub(crate) message: Option<String>,
+    pub(crate) slug: Option<String>,
+    pub(crate) words: Words,
 }
 
 impl Variant {
     /// The place after the highest version there is.
     pub(crate) fn next(&self, highest: Option<i64>) -> Next<'_> {
-        Next { variant: self, version: highest.map_or(0, |version| version + 1), message: None }
-    }
-}
-
-impl Next<'_> {
-    pub(crate) fn message(self, message: Option<String>) -> Self {
-        Self { message, ..self }
+        Next { variant: self, version: highest.map_or(0, |version| version + 1), message: None, slug: None, words: Words::default() }
     }
 }
 
 impl Workflows {
-    /// Commits data, or a change to the newest data. What would change nothing makes no revision.
+    /// Commits data, or a change to the newest data.
     pub async fn commit(&self, scope: Scope, family: Family, new: NewRevision) -> Result<Committed, WorkflowError> {
-        let variant = self.variant(scope, family, new.variant).await?;
-        let artifact = self.artifact(scope, family, variant.artifact).await?;
-        if variant.archived_at.is_some() || artifact.archived_at.is_some() {
-            return Err(WorkflowError::BadRequest(format!("'{}' is archived. Unarchive it before committing to it.", artifact.slug)));
-        }
-        let mut checked = Vec::new();
+        let (variant, artifact) = self.open_variant(scope, family, new.variant).await?;
+        let new = Arc::new(new);
+        let (mut checked, mut looked_up) = (Vec::new(), None);
+        let mut prepared: Option<(Option<RevisionId>, Applied)> = None;
         loop {
             let mut tx = self.0.db.begin().await?;
             let rows::Head { revision: head, version: highest, is_guarded } =
@@ -120,19 +148,39 @@ impl Workflows {
             {
                 return Err(WorkflowError::Moved { head: head.map_or_else(|| "none".to_owned(), |head| head.id.to_string()) });
             }
-            let data = new.apply_to(family, head.as_ref().and_then(|head| head.data.as_ref()))?;
-            if let Some(head) = head.filter(|head| data.is_some() && head.data == data) {
+            let at = head.as_ref().map(|head| head.id);
+            let (data, calls) = if let Some((_, applied)) = prepared.take().filter(|(over, _)| *over == at) {
+                applied
+            } else {
+                let current = head.as_ref().and_then(|head| head.data.clone());
+                let size = new.size().saturating_add(current.as_ref().map_or(0, |current| size(current, LARGE)));
+                if size > SMALL {
+                    // Not under the lock of the rows, which on SQLite everybody's writes wait for.
+                    drop(tx);
+                    let new = new.clone();
+                    let work = move |_: &Budget| new.apply_to(family, current.as_ref());
+                    prepared = Some((at, self.0.workers.run(scope.project, size, work).await?));
+                    continue;
+                }
+                new.apply_to(family, current.as_ref())?
+            };
+            if let Some(head) = head.filter(|head| new.skips_equal && data.is_some() && head.data == data) {
                 return Ok(Committed { revision: head, changed: false });
             }
-            let calls = data.as_ref().map(data::calls).unwrap_or_default();
-            if calls != checked {
+            let posts = data.as_ref().and_then(headers::naming_secrets);
+            if calls != checked || posts != looked_up {
                 // Not under the lock of the rows: looking up what steps call may take a service's time.
                 drop(tx);
                 self.check_calls(scope, &artifact.slug, &calls).await?;
-                checked = calls;
+                if let Some(data) = &data {
+                    self.check_secrets(scope, data).await?;
+                }
+                looked_up = posts;
+                checked.clone_from(&calls);
+                prepared = Some((at, (data, calls)));
                 continue;
             }
-            let next = variant.next(highest).message(new.message);
+            let next = Next { message: new.message.clone(), slug: new.slug.clone(), words: new.words.clone(), ..variant.next(highest) };
             let revision = self.insert_revision(&mut tx, scope, family, next, data).await?;
             tx.commit().await?;
             return Ok(Committed { revision, changed: true });
@@ -147,31 +195,59 @@ impl Workflows {
         next: Next<'_>,
         data: Option<Value>,
     ) -> Result<Revision, WorkflowError> {
-        let Next { variant, version, message } = next;
+        let Next { variant, version, message, slug, words } = next;
+        let digests = check_words(&words)?;
+        let slug = match slug {
+            Some(slug) => checked(&slug)?.to_string(),
+            None => free_slug(tx, family, variant, version).await?,
+        };
+        let now = self.0.clock.now();
+        let traits = data.as_ref().filter(|_| family != Family::Environment).map(flags::traits);
         let revision = Revision {
             id: RevisionId::new(),
             project: scope.project,
             artifact: variant.artifact,
+            artifact_slug: variant.artifact_slug.clone(),
             variant: variant.id,
-            slug: format!("{}-{version}", variant.slug),
+            variant_slug: variant.slug.clone(),
+            slug,
             version,
+            name: words.name,
+            description: words.description,
+            tags: words.tags,
+            meta: words.meta,
+            roles: variant.roles,
+            traits,
             data,
             message,
-            created_at: self.0.clock.now(),
+            created_at: now,
+            updated_at: now,
             archived_at: None,
             created_by: Some(scope.author()),
+            updated_by: None,
+            archived_by: None,
         };
-        rows::insert_revision(tx, family, &revision).await?;
+        let made = rows::insert_revision(tx, family, &revision, digests.as_deref()).await;
+        made.map_err(|error| taken(error, family, " revision", &revision.slug))?;
         Ok(revision)
     }
+}
+
+/// The slug of a revision that is given none: the variant's with the version, or more where somebody has that.
+async fn free_slug(tx: &mut Tx, family: Family, variant: &Variant, version: i64) -> Result<String, WorkflowError> {
+    let usual = format!("{}-{version}", variant.slug);
+    if rows::is_slug_taken(tx, variant.project, family, &usual).await? {
+        return Ok(format!("{usual}-{}", &Uuid::new_v4().simple().to_string()[..8]));
+    }
+    Ok(usual)
 }
 
 impl Delta {
     /// The data with the change made.
     pub fn apply(self, family: Family, data: Option<Value>) -> Result<Value, WorkflowError> {
         match family {
-            Family::Workflow => self.merge_into(data.unwrap_or_else(|| json!({}))),
             Family::Environment => self.deploy_into(data.unwrap_or_else(|| json!({"references": {}}))),
+            Family::Workflow | Family::Application | Family::Evaluator => self.merge_into(data.unwrap_or_else(|| json!({}))),
         }
     }
 

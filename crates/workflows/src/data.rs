@@ -18,7 +18,7 @@ const RUNTIMES: [&str; 3] = ["python", "typescript", "javascript"];
 
 /// How a revision runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RevisionKind {
     /// Gives its inputs back.
     Echo,
     /// An ordered list of tool calls.
@@ -30,14 +30,14 @@ pub(crate) enum Kind {
 }
 
 /// What runs, if anything does.
-pub(crate) fn kind(data: &Value) -> Option<Kind> {
+pub(crate) fn kind(data: &Value) -> Option<RevisionKind> {
     match data.get("kind").and_then(Value::as_str) {
-        Some("echo") => Some(Kind::Echo),
-        Some("steps") => Some(Kind::Steps),
-        Some("http") => Some(Kind::Http),
-        _ if data.get("steps").is_some_and(|steps| !steps.is_null()) => Some(Kind::Steps),
-        _ if data.get("url").is_some_and(Value::is_string) => Some(Kind::Service),
-        _ if is_echo(data) => Some(Kind::Echo),
+        Some("echo") => Some(RevisionKind::Echo),
+        Some("steps") => Some(RevisionKind::Steps),
+        Some("http") => Some(RevisionKind::Http),
+        _ if data.get("steps").is_some_and(|steps| !steps.is_null()) => Some(RevisionKind::Steps),
+        _ if data.get("url").is_some_and(Value::is_string) => Some(RevisionKind::Service),
+        _ if is_echo(data) => Some(RevisionKind::Echo),
         _ => None,
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn input_schema(data: &Value) -> Option<&Value> {
 
 /// What the steps of a workflow call, in their order. What is embedded is known only when it runs.
 pub(crate) fn calls(data: &Value) -> Vec<CallRef> {
-    if kind(data) != Some(Kind::Steps) || embeds_steps(data) {
+    if kind(data) != Some(RevisionKind::Steps) || embeds_steps(data) {
         return Vec::new();
     }
     Steps::parse(data).map(|steps| steps.calls().cloned().collect()).unwrap_or_default()
@@ -76,8 +76,8 @@ pub(crate) fn check(family: Family, data: &Value) -> Result<(), WorkflowError> {
         return Err(WorkflowError::Invalid(format!("`data` is nested more than {MAX_DEPTH} deep")));
     }
     match family {
-        Family::Workflow => check_workflow(data, fields),
         Family::Environment => check_environment(fields),
+        Family::Workflow | Family::Application | Family::Evaluator => check_workflow(data, fields),
     }
     .map_err(WorkflowError::Invalid)
 }
@@ -88,7 +88,8 @@ fn check_environment(fields: &Map<String, Value>) -> Result<(), String> {
     for (key, group) in deployments {
         let group = group.as_object().ok_or_else(|| format!("`data.references.{key}` must be an object of references"))?;
         let references = References::read(group).map_err(|error| format!("`data.references.{key}`: {error}"))?;
-        if references.is_empty() || references.names_environment() {
+        // An empty group is a place where nothing is deployed.
+        if (references.is_empty() && !group.is_empty()) || references.names_environment() {
             return Err(format!("`data.references.{key}` must name a workflow, a variant or a revision"));
         }
     }
@@ -117,9 +118,9 @@ fn check_workflow(data: &Value, fields: &Map<String, Value>) -> Result<(), Strin
     check_schemas(fields)?;
     match kind(data) {
         // What is embedded is known only when it runs.
-        Some(Kind::Steps) if embeds_steps(data) => Ok(()),
-        Some(Kind::Steps) => Steps::parse(data)?.check_names(input_schema(data)),
-        Some(Kind::Http) if !contains_embed(data) && !fields.get("url").is_some_and(Value::is_string) => {
+        Some(RevisionKind::Steps) if embeds_steps(data) => Ok(()),
+        Some(RevisionKind::Steps) => Steps::parse(data)?.check_names(input_schema(data)),
+        Some(RevisionKind::Http) if !contains_embed(data) && !fields.get("url").is_some_and(Value::is_string) => {
             Err("a workflow of kind http needs `data.url`".to_owned())
         }
         _ => Ok(()),
@@ -215,22 +216,27 @@ mod tests {
 
     #[test]
     fn an_environment_holds_references_only() {
-        for data in
-            [json!({}), json!({"references": []}), json!({"references": {"a": 1}}), json!({"references": {"a": {}}}), json!({"x": 1})]
-        {
+        for data in [
+            json!({}),
+            json!({"references": []}),
+            json!({"references": {"a": 1}}),
+            json!({"references": {"a": {"b": {}}}}),
+            json!({"x": 1}),
+        ] {
             assert!(check(Family::Environment, &data).is_err(), "{data}");
         }
+        check(Family::Environment, &json!({"references": {"a.revision": {}}})).unwrap();
         check(Family::Environment, &json!({"references": {"a.revision": {"workflow": {"slug": "a"}}}})).unwrap();
     }
 
     #[test]
     fn the_kind_is_named_or_seen() {
         for (data, expected) in [
-            (json!({"kind": "http", "url": "https://x"}), Some(Kind::Http)),
-            (json!({"url": "https://x"}), Some(Kind::Service)),
-            (json!({"uri": "agenta:builtin:echo:v0"}), Some(Kind::Echo)),
+            (json!({"kind": "http", "url": "https://x"}), Some(RevisionKind::Http)),
+            (json!({"url": "https://x"}), Some(RevisionKind::Service)),
+            (json!({"uri": "agenta:builtin:echo:v0"}), Some(RevisionKind::Echo)),
             (json!({"uri": "agenta:builtin:chat:v0"}), None),
-            (json!({"steps": [1]}), Some(Kind::Steps)),
+            (json!({"steps": [1]}), Some(RevisionKind::Steps)),
             (json!({}), None),
         ] {
             assert_eq!(kind(&data), expected, "{data}");

@@ -1,9 +1,10 @@
 //! Environments: what is deployed where, with a history like everything else.
 
 use kernel::{ArtifactId, ProjectId, RevisionId, Scope, VariantId};
-use serde_json::Map;
+use serde_json::{Map, Value};
 use store::{StoreError, Tx, args};
 
+use crate::histories::INITIAL;
 use crate::{
     Artifact, Change, Committed, Delta, Family, NewRevision, References, Revision, Variant, WorkflowError, Workflows, deployment_key,
     store as rows,
@@ -59,61 +60,81 @@ impl Workflows {
             slug: slug.to_owned(),
             name: Some(slug.to_owned()),
             description: None,
-            flags: None,
             tags: None,
             meta: None,
+            roles: None,
             is_guarded: false,
             created_at: now,
             updated_at: now,
             archived_at: None,
             created_by: None,
+            updated_by: None,
+            archived_by: None,
         };
         let variant = Variant {
             id: VariantId::new(),
             project,
             artifact: artifact.id,
+            artifact_slug: slug.to_owned(),
             slug: slug.to_owned(),
             name: None,
             description: None,
+            tags: None,
+            meta: None,
+            roles: None,
             created_at: now,
             updated_at: now,
             archived_at: None,
             created_by: None,
+            updated_by: None,
+            archived_by: None,
         };
         let revision = Revision {
             id: RevisionId::new(),
             project,
             artifact: artifact.id,
+            artifact_slug: slug.to_owned(),
             variant: variant.id,
+            variant_slug: slug.to_owned(),
             slug: format!("{slug}-0"),
             version: 0,
+            name: None,
+            description: None,
+            tags: None,
+            meta: None,
+            roles: None,
+            traits: None,
             data: None,
-            message: None,
+            message: Some(INITIAL.to_owned()),
             created_at: now,
+            updated_at: now,
             archived_at: None,
             created_by: None,
+            updated_by: None,
+            archived_by: None,
         };
-        rows::insert_artifact(tx, Family::Environment, &artifact).await?;
-        rows::insert_variant(tx, Family::Environment, &variant).await?;
-        rows::insert_revision(tx, Family::Environment, &revision).await
+        rows::insert_artifact(tx, Family::Environment, &artifact, None).await?;
+        rows::insert_variant(tx, Family::Environment, &variant, None).await?;
+        rows::insert_revision(tx, Family::Environment, &revision, None).await
     }
 
     /// Deploys a revision: from now on the environment's key leads to exactly this one.
-    pub async fn deploy(&self, scope: Scope, deploy: Deploy) -> Result<Deployed, WorkflowError> {
+    pub async fn deploy(&self, scope: Scope, family: Family, deploy: Deploy) -> Result<Deployed, WorkflowError> {
         self.ensure_environments(scope.project).await?;
-        let workflow = self.find(scope.project, Family::Workflow, &deploy.references.workflow).await?;
-        let environment = self.find(scope.project, Family::Environment, &deploy.references.environment).await?;
+        let workflow = self.find(scope.project, family, &deploy.references.workflow).await?.open(family)?;
+        let environment = self.find(scope.project, Family::Environment, &deploy.references.environment).await?.open(Family::Environment)?;
         let key = deploy.key.unwrap_or_else(|| deployment_key(&workflow.artifact.slug));
-        let set = Map::from_iter([(key, workflow.references())]);
+        let set = Map::from_iter([(key, Value::Object(workflow.references(family)))]);
         let change = Change::Delta(Delta { set: Some(set), remove: None });
-        let new = NewRevision { variant: environment.variant.id, change, base: None, message: deploy.message, is_own: false };
+        let new = NewRevision { message: deploy.message, ..NewRevision::of(environment.variant.id, change) };
         let environment = self.commit(scope, Family::Environment, new).await?;
         Ok(Deployed { revision: workflow.revision, environment })
     }
 
     /// Keeps an environment from being deployed to, or lets it be again.
     pub async fn guard(&self, scope: Scope, id: ArtifactId, guarded: bool) -> Result<Artifact, WorkflowError> {
-        let changed = rows::guard_artifact(&self.0.db, scope.project, Family::Environment, id, guarded, self.0.clock.now()).await?;
+        let changed =
+            rows::guard_artifact(&self.0.db, scope.project, Family::Environment, id, guarded, (scope.author(), self.0.clock.now())).await?;
         changed.ok_or_else(|| WorkflowError::missing(Family::Environment, ""))
     }
 }

@@ -1,10 +1,11 @@
-//! From references to a revision. What is named must be there, and names that say the same thing twice must agree.
+//! From references to a revision. The deepest reference that identifies decides; the others are compared with what it leads to.
 
 use kernel::{ProjectId, Scope};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::reference::{Levels, Reference};
-use crate::{Artifact, Family, References, Revision, Variant, WorkflowError, Workflows, store as rows};
+use crate::store::{self as rows, Named};
+use crate::{Artifact, Family, References, Revision, RowKind, Variant, WorkflowError, Workflows};
 
 /// A revision with the history it stands in.
 #[derive(Clone, Debug)]
@@ -12,39 +13,71 @@ pub struct Retrieved {
     pub artifact: Artifact,
     pub variant: Variant,
     pub revision: Revision,
-    /// The key of the deployment it was found by.
-    pub key: Option<String>,
+    /// The deployment that led to it.
+    pub deployment: Option<Deployment>,
+}
+
+/// A key of an environment's revision.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    pub key: String,
+    pub environment: Box<Retrieved>,
 }
 
 impl Retrieved {
-    /// Exact references to what was found.
-    pub fn references(&self) -> Value {
-        json!({
-            "workflow": {"id": self.artifact.id, "slug": self.artifact.slug},
-            "workflow_variant": {"id": self.variant.id, "slug": self.variant.slug},
-            "workflow_revision": {"id": self.revision.id, "slug": self.revision.slug, "version": self.revision.version.to_string()},
-        })
+    /// Exact references to what was found, under a family's names.
+    pub fn references(&self, family: Family) -> Map<String, Value> {
+        let name = family.name();
+        Map::from_iter([
+            (name.to_owned(), json!({"id": self.artifact.id, "slug": self.artifact.slug})),
+            (format!("{name}_variant"), json!({"id": self.variant.id, "slug": self.variant.slug})),
+            (
+                format!("{name}_revision"),
+                json!({"id": self.revision.id, "slug": self.revision.slug, "version": self.revision.version.to_string()}),
+            ),
+        ])
     }
 
-    /// What is named beside an environment must be what is deployed there; a pin is never quietly something else.
-    fn agrees(&self, levels: &Levels) -> Result<(), WorkflowError> {
+    /// The same, with those of the environment that led to it.
+    pub fn all_references(&self, family: Family) -> Map<String, Value> {
+        let environment = self.deployment.as_ref().map(|deployment| deployment.environment.references(Family::Environment));
+        environment.into_iter().flatten().chain(self.references(family)).collect()
+    }
+
+    /// Whatever is named must be what was found; a pin is never quietly something else.
+    fn agrees(&self, family: Family, levels: &Levels) -> Result<(), WorkflowError> {
         let named = [
-            (&levels.artifact, self.artifact.id.uuid(), &self.artifact.slug),
-            (&levels.variant, self.variant.id.uuid(), &self.variant.slug),
-            (&levels.revision, self.revision.id.uuid(), &self.revision.slug),
+            ("", &levels.artifact, self.artifact.id.uuid(), &self.artifact.slug),
+            ("_variant", &levels.variant, self.variant.id.uuid(), &self.variant.slug),
+            ("_revision", &levels.revision, self.revision.id.uuid(), &self.revision.slug),
         ];
-        let differs = named.into_iter().any(|(reference, id, slug)| {
-            let Some(reference) = reference else { return false };
-            reference.id.is_some_and(|given| given != id) || reference.slug.as_ref().is_some_and(|given| given != slug)
-        });
-        if differs || version_of(levels)?.is_some_and(|version| version != self.revision.version) {
-            let version = self.revision.version;
-            return Err(WorkflowError::BadRequest(format!(
-                "The references name something else than what is deployed: version {version} of '{}'.",
-                self.artifact.slug
-            )));
+        for (level, reference, id, slug) in named {
+            let Some(reference) = reference else { continue };
+            let refuse = |field: &str, given: &dyn std::fmt::Display, is: &dyn std::fmt::Display| {
+                let name = family.name();
+                Err(WorkflowError::BadRequest(format!("`{name}{level}_ref.{field}` `{given}` does not match what was found: `{is}`.")))
+            };
+            if let Some(given) = reference.id.filter(|given| *given != id) {
+                return refuse("id", &given, &id);
+            }
+            if let Some(given) = reference.slug.as_ref().filter(|given| *given != slug) {
+                return refuse("slug", given, slug);
+            }
+            if let Some(given) = &reference.version
+                && parse_version(given)? != self.revision.version
+            {
+                return refuse("version", given, &self.revision.version);
+            }
         }
         Ok(())
+    }
+
+    /// What is archived can be read, but not run or deployed.
+    pub(crate) fn open(self, family: Family) -> Result<Self, WorkflowError> {
+        if [self.artifact.archived_at, self.variant.archived_at, self.revision.archived_at].iter().any(Option::is_some) {
+            return Err(WorkflowError::not_found(family.into(), format!("'{}' is archived: {}", self.artifact.slug, family.name())));
+        }
+        Ok(self)
     }
 
     /// The JSON Schema of the inputs, where the author gave one.
@@ -59,37 +92,70 @@ pub fn deployment_key(slug: &str) -> String {
 }
 
 impl Workflows {
-    /// The revision that the references name.
+    /// The workflow's revision that the references name, which can be run.
     pub async fn retrieve(&self, scope: Scope, references: &References, key: Option<&str>) -> Result<Retrieved, WorkflowError> {
-        if !references.names_environment() {
-            return self.find(scope.project, Family::Workflow, &references.workflow).await;
-        }
-        self.ensure_environments(scope.project).await?;
-        let environment = self.find(scope.project, Family::Environment, &references.environment).await?;
-        let slug = match &references.workflow.artifact {
-            Some(Reference { slug: Some(slug), .. }) => Some(slug.clone()),
-            _ if key.is_some() => None,
-            _ if references.workflow == Levels::default() => {
-                return Err(WorkflowError::BadRequest("Name a workflow or a key beside the environment.".to_owned()));
-            }
-            _ => Some(self.find(scope.project, Family::Workflow, &references.workflow).await?.artifact.slug),
-        };
-        let key = key.map_or_else(|| deployment_key(slug.as_deref().unwrap_or_default()), str::to_owned);
-        let deployed = environment.revision.data.as_ref().and_then(|data| data.get("references")?.get(&key)?.as_object());
-        let deployed = deployed.ok_or_else(|| WorkflowError::NotDeployed {
-            slug: slug.clone().unwrap_or_else(|| key.clone()),
-            environment: environment.artifact.slug.clone(),
-        })?;
-        let deployed = References::read(deployed)?;
-        let found = self.find(scope.project, Family::Workflow, &deployed.workflow).await?;
-        found.agrees(&references.workflow)?;
-        Ok(Retrieved { key: Some(key), ..found })
+        self.lead(scope, Family::Workflow, references, key).await?.open(Family::Workflow)
     }
 
-    /// The environment's revision that the references name.
-    pub async fn retrieve_environment(&self, scope: Scope, references: &References) -> Result<Retrieved, WorkflowError> {
+    /// The revision that the references name, archived or not. Direct references that lead nowhere find nothing; a deployment that is not
+    /// there is an error.
+    pub async fn look_up(
+        &self,
+        scope: Scope,
+        family: Family,
+        references: &References,
+        key: Option<&str>,
+    ) -> Result<Option<Retrieved>, WorkflowError> {
+        self.ensure_defaults(scope, family).await?;
+        let found = match family {
+            Family::Environment => self.find(scope.project, family, &references.environment).await,
+            _ if references.names_environment() || key.is_some() => return self.lead(scope, family, references, key).await.map(Some),
+            _ => self.find(scope.project, family, &references.workflow).await,
+        };
+        match found {
+            Err(WorkflowError::NotFound(_)) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Follows references, through an environment where they name one.
+    async fn lead(&self, scope: Scope, family: Family, references: &References, key: Option<&str>) -> Result<Retrieved, WorkflowError> {
+        if !references.names_environment() {
+            if key.is_some() {
+                return Err(WorkflowError::BadRequest("`key` names a deployment: name an environment beside it.".to_owned()));
+            }
+            return self.find(scope.project, family, &references.workflow).await;
+        }
+        references.workflow.check(family)?;
+        let key = match key {
+            Some(key) => key.to_owned(),
+            None => deployment_key(&self.deployed_slug(scope, family, &references.workflow).await?),
+        };
         self.ensure_environments(scope.project).await?;
-        self.find(scope.project, Family::Environment, &references.environment).await
+        let environment = self.find(scope.project, Family::Environment, &references.environment).await?.open(Family::Environment)?;
+        let deployed = environment.revision.data.as_ref().and_then(|data| data.get("references")?.get(&key)?.as_object());
+        let deployed = deployed.filter(|group| !group.is_empty()).ok_or_else(|| WorkflowError::NotDeployed {
+            slug: key.strip_suffix(".revision").unwrap_or(&key).to_owned(),
+            environment: environment.artifact.slug.clone(),
+        })?;
+        let target = References::read(deployed)?.workflow;
+        let found = self.find(scope.project, family, &target).await?;
+        found.agrees(family, &references.workflow)?;
+        Ok(Retrieved { deployment: Some(Deployment { key, environment: Box::new(environment) }), ..found })
+    }
+
+    /// The slug by which a workflow is deployed, where no key is given.
+    async fn deployed_slug(&self, scope: Scope, family: Family, levels: &Levels) -> Result<String, WorkflowError> {
+        let name = family.name();
+        match &levels.artifact {
+            Some(Reference { slug: Some(slug), .. }) => Ok(slug.clone()),
+            Some(Reference { id: Some(id), .. }) => {
+                let found = rows::artifact_by(&self.0.db, scope.project, family, Named::Id(*id)).await?;
+                let unknown = || WorkflowError::BadRequest(format!("`{name}_ref.id` `{id}` does not exist."));
+                Ok(found.ok_or_else(unknown)?.slug)
+            }
+            _ => Err(WorkflowError::BadRequest(format!("Name what is deployed beside the environment: give `key` or `{name}_ref`."))),
+        }
     }
 
     /// The slug of the environment that the references name, if they name one.
@@ -97,65 +163,62 @@ impl Workflows {
         if !references.names_environment() {
             return Ok(None);
         }
-        Ok(Some(self.retrieve_environment(scope, references).await?.artifact.slug))
+        self.ensure_environments(scope.project).await?;
+        Ok(Some(self.find(scope.project, Family::Environment, &references.environment).await?.artifact.slug))
     }
 
-    /// Finds a revision by references to its levels; the deepest one decides, the others must agree.
+    /// Finds a revision by references to its levels.
     pub(crate) async fn find(&self, project: ProjectId, family: Family, levels: &Levels) -> Result<Retrieved, WorkflowError> {
         let db = &self.0.db;
+        levels.check(family)?;
         let version = version_of(levels)?;
-        let root = match named(levels.artifact.as_ref()) {
-            Some((id, slug)) => {
-                let named = slug.map(|slug| format!(" `{slug}`")).unwrap_or_default();
-                Some(rows::artifact_by(db, project, family, id, slug).await?.ok_or_else(|| WorkflowError::missing(family, &named))?)
-            }
-            None => None,
-        };
-        let line = match named(levels.variant.as_ref()) {
-            Some((id, slug)) => {
-                Some(rows::variant_by(db, project, family, id, slug).await?.ok_or_else(|| WorkflowError::missing(family, " variant"))?)
-            }
-            None => None,
-        };
+        let missing = |part: &str| WorkflowError::missing(family, part);
         let exact = match named(levels.revision.as_ref()) {
-            Some((id, slug)) => {
-                Some(rows::revision_by(db, project, family, id, slug).await?.ok_or_else(|| WorkflowError::missing(family, " revision"))?)
-            }
+            Some(name) => Some(rows::revision_by(db, project, family, name).await?.ok_or_else(|| missing(" revision"))?),
             None => None,
         };
-        let variant = match (&exact, line, &root) {
-            (Some(exact), Some(line), _) if line.id != exact.variant => return Err(disagree()),
-            (Some(exact), _, _) => rows::variant_by(db, project, family, Some(exact.variant.uuid()), None).await?,
-            (None, Some(line), _) => Some(line),
-            (None, None, Some(root)) => rows::default_variant(db, project, root.id).await?,
+        let variant = match (&exact, named(levels.variant.as_ref()), named(levels.artifact.as_ref())) {
+            (Some(exact), _, _) => rows::variant_by(db, project, family, Named::Id(exact.variant.uuid())).await?,
+            (None, Some(name), _) => rows::variant_by(db, project, family, name).await?,
+            (None, None, Some(name)) => {
+                let text = if let Named::Slug(slug) = name { format!(" `{slug}`") } else { String::new() };
+                let artifact = rows::artifact_by(db, project, family, name).await?.ok_or_else(|| missing(&text))?;
+                rows::default_variant(db, project, artifact.id).await?
+            }
             (None, None, None) => return Err(WorkflowError::BadRequest(format!("Name the {} by id or slug.", family.name()))),
         };
-        let variant = variant.ok_or_else(|| WorkflowError::missing(family, " variant"))?;
-        let artifact = match root {
-            Some(root) if root.id != variant.artifact => return Err(disagree()),
-            Some(root) => root,
-            None => {
-                let found = rows::artifact_by(db, project, family, Some(variant.artifact.uuid()), None).await?;
-                found.ok_or_else(|| WorkflowError::missing(family, ""))?
-            }
-        };
+        let variant = variant.ok_or_else(|| missing(" variant"))?;
+        let artifact = rows::artifact_by(db, project, family, Named::Id(variant.artifact.uuid())).await?.ok_or_else(|| missing(""))?;
         let revision = match exact {
-            Some(exact) if version.is_some_and(|version| version != exact.version) => return Err(disagree()),
             Some(exact) => exact,
-            None => {
-                let found = rows::revision_of(db, project, variant.id, version).await?;
-                found.ok_or_else(|| WorkflowError::missing(family, " revision"))?
-            }
+            None => rows::revision_of(db, project, variant.id, version).await?.ok_or_else(|| missing(" revision"))?,
         };
-        if [artifact.archived_at, variant.archived_at, revision.archived_at].iter().any(Option::is_some) {
-            return Err(WorkflowError::NotFound(format!("'{}' is archived: {}", artifact.slug, family.name())));
-        }
-        Ok(Retrieved { artifact, variant, revision, key: None })
+        let found = Retrieved { artifact, variant, revision, deployment: None };
+        found.agrees(family, levels)?;
+        Ok(found)
     }
 }
 
-fn named(reference: Option<&Reference>) -> Option<(Option<uuid::Uuid>, Option<&str>)> {
-    reference.filter(|reference| reference.is_named()).map(|reference| (reference.id, reference.slug.as_deref()))
+impl Levels {
+    /// A version alone says nothing: it counts within one variant.
+    fn check(&self, family: Family) -> Result<(), WorkflowError> {
+        let name = family.name();
+        let only_version = |reference: &Option<Reference>| reference.as_ref().is_some_and(|it| !it.is_named() && it.version.is_some());
+        if only_version(&self.variant) {
+            return Err(WorkflowError::BadRequest(format!("`{name}_variant_ref` has only a `version`. Give its `id` or `slug`.")));
+        }
+        if only_version(&self.revision) && named(self.variant.as_ref()).is_none() && named(self.artifact.as_ref()).is_none() {
+            return Err(WorkflowError::BadRequest(format!(
+                "`{name}_revision_ref` has only a `version`. Name `{name}_variant_ref` or `{name}_ref` beside it."
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn named(reference: Option<&Reference>) -> Option<Named<'_>> {
+    let reference = reference?;
+    reference.id.map(Named::Id).or_else(|| reference.slug.as_deref().map(Named::Slug))
 }
 
 /// A version may stand beside any level; it always means the revision's.
@@ -174,9 +237,5 @@ fn version_of(levels: &Levels) -> Result<Option<i64>, WorkflowError> {
 fn parse_version(text: &str) -> Result<i64, WorkflowError> {
     let digits = text.strip_prefix('v').unwrap_or(text);
     let number = if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None };
-    number.ok_or_else(|| WorkflowError::NotFound(format!("Version '{text}'")))
-}
-
-fn disagree() -> WorkflowError {
-    WorkflowError::BadRequest("The references do not agree with each other.".to_owned())
+    number.ok_or_else(|| WorkflowError::not_found(RowKind::Version, format!("Version '{text}'")))
 }

@@ -6,12 +6,14 @@ use egress::{EgressError, Request};
 use hmac::{Hmac, KeyInit, Mac};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use http::{HeaderName, HeaderValue, Method};
-use kernel::{ProjectId, RunId, hex};
+use kernel::json::{Unread, parse};
+use kernel::{Budget, ProjectId, RunId, hex};
 use serde_json::{Value, json};
 use sha2::Sha256;
+use work::WorkError;
 
-use crate::invoke::Ending;
-use crate::{InvokeRequest, Retrieved, Workflows};
+use crate::invoke::{NotBegun, RunEnd};
+use crate::{Family, InvokeRequest, Retrieved, Workflows};
 
 const VERSION: &str = "2025.07.14";
 /// How long the token of a post is good for, in seconds.
@@ -31,42 +33,44 @@ pub(crate) struct Post<'a> {
 }
 
 impl Workflows {
-    pub(crate) async fn run_http(&self, post: Post<'_>) -> Ending {
+    pub(crate) async fn run_http(&self, post: Post<'_>) -> RunEnd {
         let url = post
             .data
             .get("url")
             .and_then(Value::as_str)
-            .and_then(|url| format!("{}{}", url.trim_end_matches('/'), post.below).parse().ok());
-        let Some(url) = url else { return Ending::failed(400, NO_URL) };
+            .and_then(|url| format!("{}{}", url.trim_end_matches('/'), post.below).parse::<url::Url>().ok());
+        let Some(url) = url else { return RunEnd::failed(400, NO_URL) };
+        let authored = match self.authored_headers(post.project, post.data, &url).await {
+            Ok(authored) => authored,
+            Err(end) => return end,
+        };
         let body = json!({
             "version": VERSION,
-            "references": post.found.references(),
+            "references": post.found.references(Family::Workflow),
             "session_id": post.request.session_id,
             "data": {"inputs": post.request.inputs, "parameters": post.data.get("parameters"), "revision": {"data": post.data}},
             "meta": {"run_id": post.run, "run_kind": post.request.is_test.then_some("test")},
         })
         .to_string();
-        let headers = self.headers(&post, &body);
+        let headers = self.headers(&post, &body, authored.headers.clone());
         let mut request = Request::new(Method::POST, url).timeout(post.limit).body(body);
         request.headers = headers;
         match self.0.egress.send(request).await {
-            Err(EgressError::Timeout { .. }) => Ending::failed(504, "The workflow's service did not answer in time."),
+            Err(EgressError::Timeout { .. }) => RunEnd::failed(504, "The workflow's service did not answer in time."),
             Err(error) => {
                 tracing::warn!(run = %post.run, %error, "the service of a workflow could not be reached");
-                Ending::failed(424, format!("The workflow's service could not be reached: {}.", unreachable_words(&error)))
+                RunEnd::failed(424, format!("The workflow's service could not be reached: {}.", unreachable_words(&error)))
             }
-            Ok(response) if response.truncated => Ending::failed(424, "The workflow's service answered with more than can be read."),
-            Ok(response) => read_reply(response.status.as_u16(), &response.body),
+            Ok(response) if response.truncated => RunEnd::failed(424, "The workflow's service answered with more than can be read."),
+            Ok(response) => {
+                let (status, body, size) = (response.status.as_u16(), response.body.clone(), response.body.len());
+                let read = move |budget: &Budget| Ok::<_, WorkError>(read_reply(status, &body, budget));
+                authored.scrub(self.0.workers.run(post.project, size, read).await.unwrap_or_else(|error| NotBegun::from(error).into()))
+            }
         }
     }
 
-    fn headers(&self, post: &Post<'_>, body: &str) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (name, value) in post.data.get("headers").and_then(Value::as_object).into_iter().flatten() {
-            if let (Ok(name), Some(Ok(value))) = (name.parse::<HeaderName>(), value.as_str().map(HeaderValue::from_str)) {
-                headers.insert(name, value);
-            }
-        }
+    fn headers(&self, post: &Post<'_>, body: &str, mut headers: HeaderMap) -> HeaderMap {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let now = self.0.clock.now().seconds();
@@ -111,7 +115,7 @@ fn unreachable_words(error: &EgressError) -> &'static str {
         EgressError::Blocked { .. } => "its address is blocked; use a public host, or ask the operator to allow it",
         EgressError::PlainHttp { .. } => "its address must begin with `https`, unless the operator allows plain `http` for it",
         EgressError::BadUrl { .. } | EgressError::BadAllow { .. } => "its address cannot be called",
-        EgressError::Dns { .. } => "the name of its host was not found",
+        EgressError::Dns { .. } => "its host was not found, or has no public address",
         EgressError::Connect { .. } => "it takes no connections; nothing was sent, so try again later",
         EgressError::Tls { .. } => "there is no secure connection to it; check its certificate",
         EgressError::Io { .. } => {
@@ -126,8 +130,14 @@ fn unreachable_words(error: &EgressError) -> &'static str {
 }
 
 /// A service answers with the documented envelope, or with anything: then that is the output.
-fn read_reply(status: u16, body: &[u8]) -> Ending {
-    let reply: Value = serde_json::from_slice(body).unwrap_or_else(|_| json!(String::from_utf8_lossy(body)));
+fn read_reply(status: u16, body: &[u8], budget: &Budget) -> RunEnd {
+    let mut reply = match parse(body, budget) {
+        Ok(reply) => reply,
+        Err(Unread::Json(_)) => json!(String::from_utf8_lossy(body)),
+        Err(Unread::Exceeded(why)) => {
+            return RunEnd::failed(424, format!("The answer of the workflow's service cannot be read: {why}"));
+        }
+    };
     let said = reply.pointer("/status/code").and_then(Value::as_i64).unwrap_or(i64::from(status));
     let message = reply.pointer("/status/message").and_then(Value::as_str).map(str::to_owned);
     let is_success = |code: i64| (200..300).contains(&code);
@@ -135,14 +145,16 @@ fn read_reply(status: u16, body: &[u8]) -> Ending {
         let code = if is_success(said) { i64::from(status) } else { said };
         // What the service said about our credentials or our pace is not about the caller's.
         let code = if matches!(code, 401 | 403 | 429) || !(400..600).contains(&code) { 424 } else { code };
-        return Ending::failed(code, message.unwrap_or_else(|| format!("The workflow's service answered {status}.")));
+        return RunEnd::failed(code, message.unwrap_or_else(|| format!("The workflow's service answered {status}.")));
     }
-    let outputs = match reply.pointer("/data/outputs") {
-        Some(outputs) => outputs.clone(),
-        None if reply.get("status").is_some() && reply.get("data").is_some() => Value::Null,
-        None => reply,
+    let outputs = if let Some(outputs) = reply.pointer_mut("/data/outputs") {
+        outputs.take()
+    } else if reply.get("status").is_some() && reply.get("data").is_some() {
+        Value::Null
+    } else {
+        reply
     };
-    Ending { code: said, message: message.unwrap_or_else(|| "Success".to_owned()), outputs: Some(outputs), waits_for: None }
+    RunEnd { code: said, message: message.unwrap_or_else(|| "Success".to_owned()), outputs: Some(outputs), waits_for: None }
 }
 
 #[cfg(test)]
@@ -161,10 +173,10 @@ mod tests {
             (403, json!({}), 424, None),
             (422, json!({"status": {"code": 200}}), 422, None),
         ] {
-            let ending = read_reply(status, body.to_string().as_bytes());
+            let ending = read_reply(status, body.to_string().as_bytes(), &Budget::default());
             assert_eq!((ending.code, ending.outputs), (code, outputs), "{status} {body}");
         }
-        assert_eq!(read_reply(200, b"plain").outputs, Some(json!("plain")));
+        assert_eq!(read_reply(200, b"plain", &Budget::default()).outputs, Some(json!("plain")));
     }
 
     #[test]

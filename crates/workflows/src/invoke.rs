@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds};
-use kernel::schema::{self, CheckError};
-use kernel::{ApprovalId, Origin, RunId, Scope};
+use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds, size};
+use kernel::schema::{self, Schema, SchemaError, Violation};
+use kernel::{ApprovalId, Budget, Origin, ProjectId, RunId, Scope};
 use serde_json::{Map, Value};
+use work::{LARGE, WorkError};
 
-use crate::data::{self, Kind};
+use crate::data::{self, RevisionKind};
 use crate::http::Post;
 use crate::runs::Run;
 use crate::steps::{Frame, OUTCOME_UNKNOWN, StepCaller, StepError, StepLog, Steps};
-use crate::{References, Retrieved, Workflows};
+use crate::{Family, References, Retrieved, Workflows};
 
 /// How deep workflows may call workflows.
 pub const MAX_DEPTH: u32 = 8;
@@ -65,14 +66,14 @@ impl InvokeReply {
 
 /// What a run came to, before it is recorded.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct RunEnd {
     pub(crate) code: i64,
     pub(crate) message: String,
     pub(crate) outputs: Option<Value>,
     pub(crate) waits_for: Option<ApprovalId>,
 }
 
-impl Ending {
+impl RunEnd {
     fn ok(outputs: Value) -> Self {
         Self { code: 200, message: "Success".to_owned(), outputs: Some(outputs), waits_for: None }
     }
@@ -95,7 +96,7 @@ struct Recorder {
 impl Recorder {
     /// Writes the run as it ended; what cannot be written is logged, since the run has happened all the same. A caller that goes away
     /// while it is being written leaves it to the drop.
-    async fn finish(mut self, ending: &Ending) {
+    async fn finish(mut self, ending: &RunEnd) {
         if let Some(run) = &mut self.run {
             run.code = ending.code;
             run.message = Some(ending.message.clone());
@@ -173,55 +174,58 @@ impl Workflows {
         let recorder = Recorder { workflows: self.clone(), run: Some(run), log: log.clone(), started: Instant::now(), is_over: false };
         let ending = self.run_revision(scope, found, &request, id, &log).await;
         recorder.finish(&ending).await;
-        let Ending { code, message, outputs, waits_for } = ending;
-        InvokeReply { run: id, code, message, outputs, references: found.references(), waits_for }
+        let RunEnd { code, message, outputs, waits_for } = ending;
+        InvokeReply { run: id, code, message, outputs, references: Value::Object(found.references(Family::Workflow)), waits_for }
     }
 
-    async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId, log: &StepLog) -> Ending {
+    async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId, log: &StepLog) -> RunEnd {
         let Some(stored) = request.data.as_ref().or(found.revision.data.as_ref()) else {
             let (version, slug) = (found.revision.version, &found.artifact.slug);
-            return Ending::failed(400, format!("Revision {version} of '{slug}' has no data, so there is nothing to run."));
+            return RunEnd::failed(400, format!("Revision {version} of '{slug}' has no data, so there is nothing to run."));
         };
         if request.depth >= MAX_DEPTH {
-            return Ending::failed(400, format!("Workflows call each other more than {MAX_DEPTH} deep."));
+            return RunEnd::failed(400, format!("Workflows call each other more than {MAX_DEPTH} deep."));
         }
         let data = match self.with_embeds(scope, stored.clone()).await {
             Ok(data) => data,
-            Err(error) => return Ending::failed(400, error.to_string()),
+            Err(error) => return RunEnd::failed(400, error.to_string()),
         };
         if let Some(schema) = data::input_schema(&data)
-            && let Err(message) = check_inputs(schema, &request.inputs)
+            && let Err(refused) = self.check_inputs(scope.project, schema, &request.inputs).await
         {
-            return Ending::failed(400, message);
+            return refused.into();
         }
         let most = request.limit.unwrap_or(RUN_LIMIT);
         let limit = data::time_limit(&data).map_or(most, |limit| limit.min(most));
         let post = |below| Post { project: scope.project, run, found, data: &data, request, below, limit };
         let work = async {
             match data::kind(&data) {
-                Some(Kind::Echo) => Ending::ok(request.inputs.clone()),
-                Some(Kind::Steps) => self.run_steps(scope, &data, request, log, run).await,
-                Some(Kind::Http) => self.run_http(post("")).await,
-                Some(Kind::Service) => self.run_http(post("/invoke")).await,
-                None => Ending::failed(400, "Workflow revision has no runnable service URL."),
+                Some(RevisionKind::Echo) => RunEnd::ok(request.inputs.clone()),
+                Some(RevisionKind::Steps) => self.run_steps(scope, &data, request, log, run).await,
+                Some(RevisionKind::Http) => self.run_http(post("")).await,
+                Some(RevisionKind::Service) => self.run_http(post("/invoke")).await,
+                None => RunEnd::failed(400, "Workflow revision has no runnable service URL."),
             }
         };
-        let late = |_| Ending::failed(504, format!("The run took longer than {} ms.", limit.as_millis()));
+        let late = |_| RunEnd::failed(504, format!("The run took longer than {} ms.", limit.as_millis()));
         let ending = tokio::time::timeout(limit, work).await.unwrap_or_else(late);
         if ending.outputs.as_ref().is_some_and(|outputs| depth_exceeds(outputs, MAX_NESTING)) {
-            return Ending::failed(424, format!("The outputs are nested more than {MAX_NESTING} deep."));
+            return RunEnd::failed(424, format!("The outputs are nested more than {MAX_NESTING} deep."));
         }
         ending
     }
 
-    async fn run_steps(&self, scope: Scope, data: &Value, request: &InvokeRequest, log: &StepLog, run: RunId) -> Ending {
-        let Some(caller) = self.0.caller.get() else { return Ending::failed(501, "Nobody makes the calls of steps here.") };
-        let steps = match Steps::parse(data) {
+    async fn run_steps(&self, scope: Scope, data: &Value, request: &InvokeRequest, log: &StepLog, run: RunId) -> RunEnd {
+        let Some(caller) = self.0.caller.get() else { return RunEnd::failed(501, "Nobody makes the calls of steps here.") };
+        let read = |data: &Value, _: &Budget| Steps::parse(data).map_err(|error| NotBegun(400, error));
+        let size = size(data, LARGE);
+        let steps = match self.0.workers.over(scope.project, size, data, read).await {
             Ok(steps) => steps,
-            Err(error) => return Ending::failed(400, error),
+            Err(refused) => return refused.into(),
         };
         let frame = Frame {
             caller: caller.as_ref(),
+            workers: &self.0.workers,
             scope,
             inputs: &request.inputs,
             depth: request.depth + 1,
@@ -233,18 +237,41 @@ impl Workflows {
             origin: &Origin { run: Some(run), ..request.origin.clone() },
         };
         match steps.run(&frame).await {
-            Ok(outputs) => Ending::ok(outputs),
-            Err(StepError::Failed { code, message }) => Ending::failed(code, message),
-            Err(StepError::Unknown(message)) => Ending::failed(OUTCOME_UNKNOWN, message),
-            Err(StepError::Waiting { approval, message }) => Ending { waits_for: Some(approval), ..Ending::failed(424, message) },
+            Ok(outputs) => RunEnd::ok(outputs),
+            Err(StepError::Failed { code, message }) => RunEnd::failed(code, message),
+            Err(StepError::Unknown(message)) => RunEnd::failed(OUTCOME_UNKNOWN, message),
+            Err(StepError::Waiting { approval, message }) => RunEnd { waits_for: Some(approval), ..RunEnd::failed(424, message) },
         }
     }
 }
 
-fn check_inputs(schema: &Value, inputs: &Value) -> Result<(), String> {
-    let empty = Value::Object(Map::new());
-    schema::check(schema, if inputs.is_null() { &empty } else { inputs }).map_err(|error| match error {
-        CheckError::Schema(error) => error.to_string(),
-        CheckError::Value(said) => format!("Invalid inputs: {said}"),
-    })
+impl Workflows {
+    async fn check_inputs(&self, project: ProjectId, schema: &Value, inputs: &Value) -> Result<(), NotBegun> {
+        let wrong = |error: SchemaError| NotBegun(400, error.to_string());
+        let workers = &self.0.workers;
+        let compiled = workers.over(project, schema::weigh(schema, LARGE), schema, move |schema, _| Schema::compile(schema).map_err(wrong));
+        let schema = compiled.await?;
+        let empty = Value::Object(Map::new());
+        let inputs = if inputs.is_null() { &empty } else { inputs };
+        let size = schema.weigh(inputs, LARGE);
+        let check = move |inputs: &Value, _: &Budget| {
+            schema.check(inputs).map_err(|said| NotBegun(400, format!("Invalid inputs: {}", Violation::join(&said))))
+        };
+        workers.over(project, size, inputs, check).await
+    }
+}
+
+/// Why a run does not begin, and its code.
+pub(crate) struct NotBegun(i64, String);
+
+impl From<WorkError> for NotBegun {
+    fn from(error: WorkError) -> Self {
+        Self(if error == WorkError::Busy { 429 } else { 400 }, error.to_string())
+    }
+}
+
+impl From<NotBegun> for RunEnd {
+    fn from(NotBegun(code, message): NotBegun) -> Self {
+        Self::failed(code, message)
+    }
 }

@@ -9,15 +9,22 @@ mod embedded;
 mod environments;
 mod error;
 mod fetch;
+mod flags;
+mod fork;
+mod headers;
 mod histories;
 mod http;
 mod invoke;
 mod model;
 mod port;
 mod reference;
+mod retention;
 mod runs;
+mod simple;
 mod steps;
 mod store;
+mod tags;
+mod unread;
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,15 +33,19 @@ use egress::Egress;
 use kernel::Clock;
 use kernel::seal::Sealer;
 use kernel::signed::Signer;
+use secrets::Secrets;
+use work::Workers;
 
 pub use commit::{Change, Committed, Delta, NewRevision};
 pub use environments::{DEFAULT_ENVIRONMENTS, Deploy, Deployed};
-pub use error::WorkflowError;
-pub use fetch::{Retrieved, deployment_key};
+pub use error::{MissingRow, RowKind, WorkflowError};
+pub use fetch::{Deployment, Retrieved, deployment_key};
+pub use fork::Fork;
 pub use invoke::{Executor, InvokeReply, InvokeRequest, MAX_DEPTH, RUN_LIMIT};
-pub use model::{Artifact, Edit, Family, NewArtifact, NewVariant, Query, Revision, Variant};
-pub use port::{NotRun, Runs};
+pub use model::{Artifact, Edit, Family, FirstRevision, NewArtifact, NewVariant, Query, Revision, Simple, Variant, Words};
+pub use port::{ChangeJudge, NotRun, RefusedChange, Runs};
 pub use reference::{Reference, References};
+pub use retention::RunLimits;
 pub use runs::{Run, RunFilter, RunPage, reseal};
 pub use steps::{StepCall, StepCaller, StepError, StepRecord, StepState};
 
@@ -49,14 +60,36 @@ struct Inner {
     egress: Egress,
     signer: Signer,
     sealer: Sealer,
+    secrets: Secrets,
+    limits: RunLimits,
+    workers: Workers,
     caller: OnceLock<Arc<dyn StepCaller>>,
+}
+
+/// What workflows are made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub db: Db,
+    pub clock: Clock,
+    pub egress: Egress,
+    pub signer: Signer,
+    pub sealer: Sealer,
+    pub secrets: Secrets,
+    pub limits: RunLimits,
+    pub workers: Workers,
 }
 
 impl Workflows {
     /// The workflows, and the one handle that runs them.
-    pub fn open(db: Db, clock: Clock, egress: Egress, signer: Signer, sealer: Sealer) -> (Self, Executor) {
-        let workflows = Self(Arc::new(Inner { db, clock, egress, signer, sealer, caller: OnceLock::new() }));
+    pub fn open(parts: Parts) -> (Self, Executor) {
+        let Parts { db, clock, egress, signer, sealer, secrets, limits, workers } = parts;
+        let workflows = Self(Arc::new(Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller: OnceLock::new() }));
         let executor = Executor::over(workflows.clone());
         (workflows, executor)
+    }
+
+    /// Where work of unknown size is done.
+    pub fn workers(&self) -> &Workers {
+        &self.0.workers
     }
 }

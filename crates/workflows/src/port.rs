@@ -1,9 +1,11 @@
-//! The port by which triggers start workflows. Whoever answers it asks the project's permission rules first.
+//! What workflows ask of others: `Runs`, by which triggers start workflows and which asks the project's permission rules first, and
+//! `ChangeJudge`, who must agree with a change before it is kept.
 
 use std::collections::HashSet;
 
 use futures_util::future::BoxFuture;
 use kernel::{ApprovalId, ProjectId, Scope};
+use serde_json::Value;
 use store::StoreError;
 
 use crate::{InvokeReply, InvokeRequest, WorkflowError};
@@ -28,4 +30,21 @@ pub enum NotRun {
     Waiting { approval: ApprovalId, message: String },
     #[error(transparent)]
     Workflow(#[from] WorkflowError),
+}
+
+/// Says whether data may become other data.
+pub trait ChangeJudge: Send + Sync + std::fmt::Debug {
+    /// Compares the data before and after, so that every way to write a change is judged alike.
+    fn judge(&self, before: &Value, after: &Value) -> Result<(), RefusedChange>;
+}
+
+/// A change that its author may not make.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RefusedChange {
+    /// A name for the reason that stays the same across releases.
+    pub code: &'static str,
+    /// The JSON Pointer of what would change.
+    pub place: String,
+    pub message: String,
 }

@@ -10,7 +10,7 @@ use crate::WorkflowError;
 const FAMILIES: [&str; 3] = ["workflow", "application", "evaluator"];
 
 /// A name for one artifact, variant or revision.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reference {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
@@ -44,13 +44,13 @@ fn version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<S
     match Option::<Value>::deserialize(deserializer)? {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(Value::Number(number)) => Ok(Some(number.to_string())),
+        Some(Value::Number(number)) if !number.is_f64() => Ok(Some(number.to_string())),
         Some(other) => Err(serde::de::Error::custom(format!("invalid version `{other}`, expected a string"))),
     }
 }
 
 /// References to the levels of one history.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Levels {
     pub(crate) artifact: Option<Reference>,
     pub(crate) variant: Option<Reference>,
@@ -75,7 +75,7 @@ impl Levels {
 }
 
 /// What a caller names: a workflow at some level, or an environment and what is deployed there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct References {
     pub(crate) workflow: Levels,
     pub(crate) environment: Levels,
@@ -162,6 +162,7 @@ mod tests {
             (json!({"workflow": "x"}), "`workflow`"),
             (json!({"workflow": {"id": "nope"}}), "`workflow`"),
             (json!({"workflow_revision": {"version": {}}}), "`workflow_revision`"),
+            (json!({"workflow_revision": {"version": 1.5}}), "`workflow_revision`"),
         ] {
             let error = read(value.clone()).unwrap_err().to_string();
             assert!(error.contains(part), "{value}: {error}");

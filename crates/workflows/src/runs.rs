@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use kernel::seal::{Place, Sealer};
+use kernel::seal::{SealedColumn, Sealer};
 use kernel::{ArtifactId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp};
 use serde_json::Value;
-use store::{Db, PageSize, Row, StoreError, args};
+use store::{Db, Many, PageSize, Row, StoreError, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
 
-use crate::{StepRecord, WorkflowError, Workflows};
+use crate::retention::RUNS;
+use crate::{RowKind, StepRecord, WorkflowError, Workflows};
 
 /// How many runs are sealed again at a time.
 const RESEALED: i64 = 200;
@@ -70,8 +71,8 @@ fn read(row: &Row) -> Result<Run, StoreError> {
     })
 }
 
-fn place(run: RunId) -> Place<'static> {
-    Place { table: "workflow_runs", column: "steps", row: run.uuid() }
+fn place(run: RunId) -> SealedColumn<'static> {
+    SealedColumn { table: "workflow_runs", column: "steps", row: run.uuid() }
 }
 
 /// Seals the steps of every run with the current key; a run is never changed otherwise.
@@ -98,49 +99,60 @@ pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, WorkflowError> {
 impl Workflows {
     /// Writes a run, once: a caller that goes away may make a second try of it.
     pub(crate) async fn record(&self, run: &Run) -> Result<(), StoreError> {
-        let sql = concat!(
-            "insert into workflow_runs (",
-            columns!(),
-            ", steps) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing"
-        );
         let steps = if run.steps.is_empty() { None } else { serde_json::to_vec(&run.steps).ok() };
         let steps = steps.map(|steps| self.0.sealer.seal(&steps, place(run.id)));
         let micros = i64::try_from(run.duration.as_micros()).unwrap_or(i64::MAX);
         let message = run.message.as_ref().map(|text| text.replace('\0', ""));
-        let args = args![
-            run.project,
-            run.id,
-            run.workflow,
-            run.revision,
-            run.key,
-            run.code,
-            message,
-            &run.inputs,
-            run.outputs.as_ref(),
-            micros,
-            run.created_at,
-            steps
-        ];
-        self.0.db.execute(sql, args).await.map(|_| ())
+        let (inputs, outputs) = (run.inputs.to_string(), run.outputs.as_ref().map(Value::to_string));
+        let bytes = inputs.len() + outputs.as_ref().map_or(0, String::len) + steps.as_ref().map_or(0, Vec::len);
+        let size = Usage::row(bytes);
+        let row = row! {
+            project_id: run.project,
+            id: run.id,
+            workflow_id: run.workflow,
+            revision_id: run.revision,
+            key_id: run.key,
+            code: run.code,
+            message: message,
+            inputs: inputs,
+            outputs: outputs,
+            duration_us: micros,
+            created_at: run.created_at,
+            steps: steps,
+            size: size.bytes,
+        };
+        let mut tx = self.0.db.begin().await?;
+        if tx.write_many(Many::insert("workflow_runs", [row], "on conflict do nothing")).await? == 1 {
+            tx.count(run.project, RUNS, size).await?;
+        }
+        tx.commit().await
     }
 
     pub async fn runs(&self, scope: Scope, filter: &RunFilter) -> Result<RunPage, WorkflowError> {
         let page = PageSize::asked(filter.limit);
-        let sql = concat!(
-            "select ",
-            columns!(),
-            " from workflow_runs where project_id = $1 and ($2 is null or workflow_id = $2) and ($3 is null or id < $3) order by id desc limit $4"
+        let sql = page_sql!(
+            select columns!(),
+            bytes "octet_length(inputs) + coalesce(octet_length(outputs), 0) + coalesce(octet_length(message), 0)",
+            from "workflow_runs",
+            where "project_id = $1 and ($2 is null or workflow_id = $2) and ($3 is null or id < $3)",
+            by id "desc",
+            limit "$4"
         );
         let rows = self.0.db.all(sql, args![scope.project, filter.workflow, filter.cursor, page.rows()]).await?;
-        let mut runs: Vec<Run> = rows.iter().map(read).collect::<Result<_, _>>()?;
-        let cursor = page.cut(&mut runs, |last| last.id.to_string());
-        Ok(RunPage { runs, cursor })
+        let page = self.0.workers.run(scope.project, page_bytes(&rows), move |_| Ok::<_, WorkflowError>(page.read(&rows, read)?)).await?;
+        let cursor = page.cursor(|last| last.id.to_string());
+        Ok(RunPage { runs: page.rows, cursor })
     }
 
     /// One run, with its steps.
     pub async fn run(&self, scope: Scope, id: RunId) -> Result<Run, WorkflowError> {
         let sql = concat!("select ", columns!(), ", steps from workflow_runs where project_id = $1 and id = $2");
-        let row = self.0.db.optional(sql, args![scope.project, id]).await?.ok_or_else(|| WorkflowError::NotFound("Run".to_owned()))?;
+        let row = self
+            .0
+            .db
+            .optional(sql, args![scope.project, id])
+            .await?
+            .ok_or_else(|| WorkflowError::not_found(RowKind::Run, "Run".to_owned()))?;
         let mut run = read(&row)?;
         if let Some(sealed) = row.get::<Option<Vec<u8>>>("steps")? {
             let steps = self.0.sealer.open(&sealed, place(id))?;

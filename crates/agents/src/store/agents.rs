@@ -1,9 +1,9 @@
 //! Agents.
 
+use definitions::config::{OnError, coerce_list};
 use kernel::{AgentId, ProjectId, Scope};
 use serde_json::{Map, Value, json};
-use store::{Arg, Db, Row, StoreError, Tx, args};
-use tools::config::{OnError, coerce_list};
+use store::{Arg, Db, Row, StoreError, Tx, args, page_sql};
 
 use crate::life::AgentFilter;
 use crate::model::EPHEMERAL;
@@ -16,22 +16,17 @@ macro_rules! columns {
     };
 }
 
-/// The agents that a list shows: `$1` to `$6` narrow it, `$7` and `$8` cut it, `$9` is a key that sees its own agents only.
+/// The agents that a list shows: `$1` to `$6` narrow it, `$9` is a key that sees its own agents only.
 macro_rules! listed {
-    ($what:expr) => {
-        concat!(
-            "select ",
-            $what,
-            " from agents where project_id = $1 and ($2 is null or status = $2) and ($3 is null or agent_type = $3) \
-             and ($4 is null or priority_level = $4) and ($5 is null or lower(name) like $5 escape '!' or lower(description) like $5 escape '!') \
-             and ($3 is not null or agent_type <> $6) \
-             and ($9 is null or id in (select k.agent_id from agent_keys k where k.project_id = $1 and k.key_id = $9)) \
-             order by number limit $7 offset $8"
-        )
+    () => {
+        "project_id = $1 and ($2 is null or status = $2) and ($3 is null or agent_type = $3) \
+         and ($4 is null or priority_level = $4) and ($5 is null or lower(name) like $5 escape '!' or lower(description) like $5 escape '!') \
+         and ($3 is not null or agent_type <> $6) \
+         and ($9 is null or id in (select k.agent_id from agent_keys k where k.project_id = $1 and k.key_id = $9))"
     };
 }
 
-fn read(row: &Row) -> Result<Agent, StoreError> {
+pub(crate) fn read(row: &Row) -> Result<Agent, StoreError> {
     let status: String = row.get("status")?;
     let mode: String = row.get("tool_mode")?;
     let configs: Value = row.get("tool_configs")?;
@@ -101,15 +96,23 @@ fn list_args<'a>(scope: Scope, filter: &'a AgentFilter, pattern: Option<&'a str>
         filter.priority_level.as_deref(),
         pattern,
         EPHEMERAL,
-        filter.limit,
+        filter.size.rows(),
         filter.skip,
         scope.is_for_agents.then_some(scope.key)
     ]
 }
 
-pub(crate) async fn list(db: &Db, scope: Scope, filter: &AgentFilter) -> Result<Vec<Agent>, StoreError> {
+pub(crate) async fn list(db: &Db, scope: Scope, filter: &AgentFilter) -> Result<Vec<Row>, StoreError> {
+    let sql = page_sql!(
+        select columns!(),
+        bytes "octet_length(configuration) + octet_length(tool_configs) + octet_length(tags) + coalesce(octet_length(description), 0)",
+        from "agents",
+        where listed!(),
+        by "number" "asc",
+        limit "$7 offset $8"
+    );
     let pattern = filter.search.as_deref().map(containing);
-    db.all(listed!(columns!()), list_args(scope, filter, pattern.as_deref())).await?.iter().map(read).collect()
+    db.all(sql, list_args(scope, filter, pattern.as_deref())).await
 }
 
 /// The assignments of the agents that a list shows, in one query.
@@ -117,9 +120,9 @@ pub(crate) async fn list_assignments(db: &Db, scope: Scope, filter: &AgentFilter
     let sql = concat!(
         "select ",
         super::assignments::columns!(),
-        " from agent_app_assignments where project_id = $1 and is_active and agent_id in (",
-        listed!("id"),
-        ")"
+        " from agent_app_assignments where project_id = $1 and is_active and agent_id in (select id from agents where ",
+        listed!(),
+        " order by number limit $7 offset $8)"
     );
     let pattern = filter.search.as_deref().map(containing);
     db.all(sql, list_args(scope, filter, pattern.as_deref())).await

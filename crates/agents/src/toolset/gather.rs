@@ -1,8 +1,8 @@
 //! Gathering what the decision needs: the agent, its rows, the connections, the workflows it names, the project's word.
 
+use calls::CallError;
+use definitions::config::ToolConfig;
 use kernel::Scope;
-use tools::CallError;
-use tools::config::ToolConfig;
 use workflows::WorkflowError;
 
 use super::{Configured, Grants, Toolset};
@@ -17,23 +17,23 @@ impl Agents {
     /// What decides about an agent's tools. Whoever lists them and whoever calls one asks here.
     pub(crate) async fn grants(&self, scope: Scope, agent: AgentRef) -> Result<Grants, AgentError> {
         let agent = self.find(scope, agent).await?;
-        let rows = store::assignments::all(&self.db, scope.project, agent.id).await?;
+        let rows = store::assignments::all(&self.0.db, scope.project, agent.id).await?;
         let apps = self.apps(scope.project).await?;
-        let word = self.tools.word(scope.project).await?;
+        let policy = self.0.calls.project_policy(scope.project).await?;
         let configured = self.configured(scope, &agent).await?;
-        Ok(Grants::new(agent, rows, apps, configured, &word))
+        Ok(Grants::new(agent, rows, apps, configured, &policy))
     }
 
     async fn configured(&self, scope: Scope, agent: &Agent) -> Result<Vec<Configured>, AgentError> {
         let mut configured = Vec::with_capacity(agent.tool_configs.len());
         for config in &agent.tool_configs {
             let workflow = match config {
-                ToolConfig::Reference(tool) => Some(match self.tools.reference(scope, tool).await {
+                ToolConfig::Reference(tool) => Some(match self.0.definitions.reference(scope, tool).await {
                     Ok(found) => Ok(found),
-                    Err(CallError::Workflow(error @ (WorkflowError::NotFound(_) | WorkflowError::NotDeployed { .. }))) => {
+                    Err(error @ (WorkflowError::NotFound(_) | WorkflowError::NotDeployed { .. })) => {
                         Err(Reason::UnknownWorkflow(error.to_string()))
                     }
-                    Err(other) => return Err(other.into()),
+                    Err(other) => return Err(CallError::Workflow(other).into()),
                 }),
                 _ => None,
             };

@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use calls::permission::ToolFacts;
+use calls::{PolicyView, ProjectPolicy};
 use catalog::Action;
+use definitions::config::{ConnectionTool, ToolConfig};
+use definitions::format::{function_name, is_hashed};
+use definitions::ops::{self, Op};
+use definitions::{DescribedTool, Referenced, Tool, Verdict};
 use kernel::call_ref::CallRefError;
-use kernel::{AgentId, CallRef};
-use tools::config::ToolConfig;
-use tools::format::{function_name, is_hashed};
-use tools::ops::{self, Op};
-use tools::permission::{Permission, ToolFacts};
-use tools::{ProjectWord, Referenced, Word};
+use kernel::{AgentId, CallName, CallRef};
+use serde_json::Value;
 
-use super::tool::{LeftOut, Shape, Tool, give_names};
+use super::tool::{GrantedTool, LeftOut, give_names};
 use crate::{Agent, AppName, AppPolicy, Apps, Assignment, Reason, Route, Status, ToolMode};
 
 /// A tool config that the server can act on, as far as it was found.
@@ -31,25 +33,27 @@ pub(crate) struct Grants {
     rows: BTreeMap<AppName, Assignment>,
     routes: BTreeMap<AppName, Result<Route, Reason>>,
     configured: Vec<Configured>,
-    named: HashMap<CallRef, Named>,
-    on_call: Word,
-    on_op: Word,
+    named: HashMap<CallRef, ConfigWord>,
+    /// The ways to integrations that configs give as a whole, by the place of the config.
+    whole: HashMap<usize, Result<Route, Reason>>,
+    on_call: PolicyView,
+    on_op: PolicyView,
 }
 
 /// What the configs say about one ref.
 #[derive(Debug)]
-struct Named {
+struct ConfigWord {
     /// The first config that names it.
     index: usize,
     /// The way to its action; nothing for workflows and ops.
     route: Option<Result<Route, Reason>>,
     /// The strictest word of all that name it.
-    permission: Option<Permission>,
+    permission: Option<Verdict>,
 }
 
 /// What a ref leads to.
-enum Found<'a> {
-    Action { app: AppName, route: &'a Route, action: &'a Arc<Action>, permission: Option<Permission> },
+enum RefTarget<'a> {
+    Action { app: AppName, route: &'a Route, action: &'a Arc<Action>, permission: Option<Verdict> },
     Workflow(&'a Referenced),
     Op(&'static Op),
 }
@@ -63,7 +67,7 @@ fn canonical(target: CallRef) -> CallRef {
 }
 
 impl Grants {
-    pub(crate) fn new(agent: Agent, rows: Vec<Assignment>, apps: Apps, configured: Vec<Configured>, word: &ProjectWord) -> Self {
+    pub(crate) fn new(agent: Agent, rows: Vec<Assignment>, apps: Apps, configured: Vec<Configured>, policy: &ProjectPolicy) -> Self {
         let rows: BTreeMap<AppName, Assignment> = rows.into_iter().map(|row| (row.app.clone(), row)).collect();
         let on = rows.iter().filter(|(_, row)| row.is_active);
         let mut routes: BTreeMap<_, _> = on.map(|(app, row)| (app.clone(), apps.route(app, &row.policy))).collect();
@@ -72,17 +76,28 @@ impl Grants {
                 routes.insert(app.clone(), apps.route(app, &AppPolicy::default()));
             }
         }
-        let mut named: HashMap<CallRef, Named> = HashMap::new();
+        let mut named: HashMap<CallRef, ConfigWord> = HashMap::new();
+        let mut whole = HashMap::new();
         for (index, tool) in configured.iter().enumerate() {
+            if let ToolConfig::Connection(config) = &tool.config {
+                let route = apps.through(&config.connection.provider, &config.connection.integration, &config.connection.slug);
+                for action in route.iter().flat_map(|route| &route.integration.actions) {
+                    let (target, word) = (through(config, &action.key), config.permission(&action.key).verdict(action.read_only));
+                    let entry = named.entry(target).or_insert(ConfigWord { index, route: Some(route.clone()), permission: None });
+                    entry.permission = entry.permission.max(word);
+                }
+                whole.insert(index, route);
+                continue;
+            }
             let Some(target) = tool.call_ref() else { continue };
             let route = match &target {
                 CallRef::Gateway { provider, integration, connection, .. } => Some(apps.through(provider, integration, connection)),
                 _ => None,
             };
-            let entry = named.entry(target).or_insert(Named { index, route, permission: None });
+            let entry = named.entry(target).or_insert(ConfigWord { index, route, permission: None });
             entry.permission = entry.permission.max(tool.config.hints().permission);
         }
-        Self { agent, rows, routes, configured, named, on_call: word.on_call(), on_op: word.on_op() }
+        Self { agent, rows, routes, configured, named, whole, on_call: policy.on_call(), on_op: policy.on_op() }
     }
 
     pub(crate) fn agent(&self) -> AgentId {
@@ -94,11 +109,11 @@ impl Grants {
     }
 
     /// Whether a call of this ref may be made, and with how much care. A deny by anyone wins, and then the strictest word.
-    pub(crate) fn decide(&self, target: &CallRef) -> Result<Permission, Reason> {
+    pub(crate) fn decide(&self, target: &CallRef) -> Result<Verdict, Reason> {
         self.look(target).map(|(_, permission)| permission)
     }
 
-    fn look(&self, target: &CallRef) -> Result<(Found<'_>, Permission), Reason> {
+    fn look(&self, target: &CallRef) -> Result<(RefTarget<'_>, Verdict), Reason> {
         if self.agent.status != Status::Active {
             return Err(Reason::AgentNotActive(self.agent.status.name()));
         }
@@ -111,11 +126,11 @@ impl Grants {
             }
             CallRef::Variant { .. } | CallRef::Environment { .. } => {
                 let workflow = named.and_then(|named| self.configured[named.index].workflow.as_ref()).ok_or_else(unnamed)?;
-                Found::Workflow(workflow.as_ref().map_err(Clone::clone)?)
+                RefTarget::Workflow(workflow.as_ref().map_err(Clone::clone)?)
             }
             CallRef::Reserved { op } => {
                 named.ok_or_else(unnamed)?;
-                Found::Op(ops::lookup(op).map_err(|error| Reason::UnknownOp(error.to_string()))?)
+                RefTarget::Op(ops::lookup(op).map_err(|error| Reason::UnknownOp(error.to_string()))?)
             }
         };
         let permission = self.permission(&found, &name, named.and_then(|named| named.permission))?;
@@ -124,12 +139,12 @@ impl Grants {
 
     fn action<'a>(
         &'a self,
-        named: Option<&'a Named>,
+        named: Option<&'a ConfigWord>,
         provider: &str,
         integration: &str,
         action: &str,
         connection: &str,
-    ) -> Result<Found<'a>, Reason> {
+    ) -> Result<RefTarget<'a>, Reason> {
         let app = AppName::of(integration);
         let policy = match self.rows.get(&app) {
             Some(row) if !row.is_active => return Err(Reason::SwitchedOff(app)),
@@ -149,44 +164,45 @@ impl Grants {
         };
         match policy.and_then(|policy| policy.refuses(&app, found)) {
             Some(reason) => Err(reason),
-            None => Ok(Found::Action { app, route, action: found, permission: policy.and_then(|policy| policy.permission) }),
+            None => Ok(RefTarget::Action { app, route, action: found, permission: policy.and_then(|policy| policy.permission) }),
         }
     }
 
-    fn permission(&self, found: &Found<'_>, name: &str, authored: Option<Permission>) -> Result<Permission, Reason> {
+    fn permission(&self, found: &RefTarget<'_>, name: &str, authored: Option<Verdict>) -> Result<Verdict, Reason> {
         let assigned = match found {
-            Found::Action { permission, .. } => *permission,
-            Found::Workflow(_) | Found::Op(_) => None,
+            RefTarget::Action { permission, .. } => *permission,
+            RefTarget::Workflow(_) | RefTarget::Op(_) => None,
         };
-        let by_agent = authored.max(assigned).unwrap_or(Permission::Allow);
-        if by_agent == Permission::Deny {
+        let by_agent = authored.max(assigned).unwrap_or(Verdict::Allow);
+        if by_agent == Verdict::Deny {
             return Err(Reason::DeniedByAgent(name.to_owned()));
         }
         let by_project = match found {
-            Found::Action { action, .. } => {
-                self.on_call.about(&ToolFacts { name, read_only: Some(action.read_only), ..ToolFacts::default() })
+            RefTarget::Action { action, .. } => {
+                self.on_call.verdict_on(&ToolFacts { name, read_only: Some(action.read_only), ..ToolFacts::default() })
             }
-            Found::Workflow(workflow) => {
-                self.on_call.about(&ToolFacts { name, also: std::slice::from_ref(&workflow.workflow), ..ToolFacts::default() })
+            RefTarget::Workflow(workflow) => {
+                self.on_call.verdict_on(&ToolFacts { name, also: std::slice::from_ref(&workflow.workflow), ..ToolFacts::default() })
             }
-            Found::Op(op) => {
+            RefTarget::Op(op) => {
                 let also = ops::other_refs(op);
-                self.on_op.about(&ToolFacts { name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() })
+                self.on_op.verdict_on(&ToolFacts { name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() })
             }
         };
         match by_project {
-            Permission::Deny => Err(Reason::DeniedByProject(name.to_owned())),
+            Verdict::Deny => Err(Reason::DeniedByProject(name.to_owned())),
             word => Ok(word.max(by_agent)),
         }
     }
 
     /// What a name means: a call ref, or a name in the list. Only a name that ends in a hash needs the list to be read.
-    pub(crate) fn target(&self, name: &str) -> Result<CallRef, CallRefError> {
-        let parsed = name.parse().map(canonical);
+    pub(crate) fn target(&self, name: &CallName) -> Result<CallRef, CallRefError> {
+        let parsed = name.clone().into_target().map(canonical);
         match &parsed {
             Ok(target) if self.decide(target).is_ok() => return parsed,
             _ => {}
         }
+        let name = name.text();
         let hashed = || self.list().0.into_iter().find(|tool| tool.name == name).map(|tool| tool.call_ref);
         match self.wished(name).or_else(|| is_hashed(name).then(hashed).flatten()) {
             Some(target) => Ok(target),
@@ -207,11 +223,25 @@ impl Grants {
 
     /// Every tool that may be used, and what may not with the reason. Configured tools come first, then apps by priority, those of equal
     /// priority taking turns, so that a large one does not push the others out.
-    pub(super) fn list(&self) -> (Vec<Tool>, Vec<LeftOut>) {
+    pub(super) fn list(&self) -> (Vec<GrantedTool>, Vec<LeftOut>) {
         let (mut groups, mut left_out) = (Vec::new(), Vec::new());
         let mut named = HashSet::new();
         let mut own = Vec::new();
-        for tool in &self.configured {
+        for (index, tool) in self.configured.iter().enumerate() {
+            if let (ToolConfig::Connection(config), Some(route)) = (&tool.config, self.whole.get(&index)) {
+                match route {
+                    Ok(route) => {
+                        for action in &route.integration.actions {
+                            let target = through(config, &action.key);
+                            if named.insert(target.clone()) {
+                                self.sort_in(target, None, 0, &mut own, &mut left_out);
+                            }
+                        }
+                    }
+                    Err(reason) => left_out.push(LeftOut { tool: tool.shown(), app: None, reason: reason.clone() }),
+                }
+                continue;
+            }
             let Some(target) = tool.call_ref() else {
                 left_out.push(LeftOut { tool: tool.shown(), app: None, reason: tool.why_not() });
                 continue;
@@ -251,7 +281,7 @@ impl Grants {
         (own, left_out)
     }
 
-    fn sort_in(&self, target: CallRef, wished: Option<&str>, priority: i64, tools: &mut Vec<Tool>, left_out: &mut Vec<LeftOut>) {
+    fn sort_in(&self, target: CallRef, wished: Option<&str>, priority: i64, tools: &mut Vec<GrantedTool>, left_out: &mut Vec<LeftOut>) {
         match self.look(&target) {
             Ok((found, permission)) => tools.push(tool(target, found, permission, priority, wished)),
             Err(reason) => {
@@ -281,6 +311,7 @@ impl Configured {
     fn shown(&self) -> String {
         match &self.config {
             ToolConfig::Gateway(tool) => tool.reference(),
+            ToolConfig::Connection(tool) => tool.shown(),
             ToolConfig::Builtin(tool) => tool.name.clone(),
             other => other.declared_name().unwrap_or_default().to_owned(),
         }
@@ -297,37 +328,35 @@ impl Configured {
     }
 }
 
-fn tool(call_ref: CallRef, found: Found<'_>, permission: Permission, priority: i64, wished: Option<&str>) -> Tool {
+/// An action of an integration that a config gives as a whole.
+fn through(config: &ConnectionTool, action: &str) -> CallRef {
+    let names = config.connection.clone();
+    CallRef::Gateway { provider: names.provider, integration: names.integration, action: action.to_owned(), connection: names.slug }
+}
+
+fn tool(call_ref: CallRef, found: RefTarget<'_>, permission: Verdict, priority: i64, wished: Option<&str>) -> GrantedTool {
     let failure = match &found {
-        Found::Action { route, .. } => route.failure.clone(),
-        Found::Workflow(_) | Found::Op(_) => None,
+        RefTarget::Action { route, .. } => route.failure.clone(),
+        RefTarget::Workflow(_) | RefTarget::Op(_) => None,
     };
-    let (app, connection, read_only, destructive, shape) = match found {
-        Found::Action { app, route, action, .. } => {
-            let shape = Shape::Action(route.integration.clone(), action.clone());
-            (Some(app), Some(route.connection.clone()), Some(action.read_only), Some(action.destructive), shape)
+    let described = |title: &str, description: &str, input_schema: Value, read_only: Option<bool>| {
+        Tool::Described(DescribedTool { title: title.to_owned(), description: description.to_owned(), input_schema, read_only })
+    };
+    let (app, connection, tool) = match found {
+        RefTarget::Action { app, route, action, .. } => {
+            (Some(app), Some(route.connection.clone()), Tool::Action(route.integration.clone(), action.clone()))
         }
-        Found::Workflow(workflow) => {
-            let spec = &workflow.spec;
-            let shape = Shape::Described {
-                title: spec.name.clone(),
-                description: spec.description.clone(),
-                input_schema: spec.input_schema.clone(),
-            };
-            (None, None, None, None, shape)
+        RefTarget::Workflow(Referenced { spec, .. }) => {
+            (None, None, described(&spec.name, &spec.description, spec.input_schema.clone(), None))
         }
-        Found::Op(op) => {
-            let shape =
-                Shape::Described { title: op.op.clone(), description: op.description.clone(), input_schema: ops::visible_schema(op) };
-            (None, None, Some(op.read_only), None, shape)
-        }
+        RefTarget::Op(op) => (None, None, described(&op.op, &op.description, ops::visible_schema(op), Some(op.read_only))),
     };
     let wished = wished.map(str::to_owned);
-    Tool { call_ref, name: String::new(), app, connection, read_only, destructive, permission, priority, failure, shape, wished }
+    GrantedTool { call_ref, name: String::new(), app, connection, permission, priority, failure, tool, wished }
 }
 
 /// Groups in the order of their priority, the highest first; within one priority each gives one tool in turn.
-fn in_turn(mut groups: Vec<(i64, Vec<Tool>)>) -> Vec<Tool> {
+fn in_turn(mut groups: Vec<(i64, Vec<GrantedTool>)>) -> Vec<GrantedTool> {
     groups.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
     let mut ordered = Vec::with_capacity(groups.iter().map(|(_, tools)| tools.len()).sum());
     for peers in groups.chunk_by_mut(|(left, _), (right, _)| left == right) {

@@ -6,13 +6,10 @@ mod relevance;
 mod select;
 mod tool;
 
-use serde_json::Value;
-use tools::format::{Format, definition};
-
 use grants::Configured;
 pub(crate) use grants::Grants;
 pub use select::{Picked, Selection};
-pub use tool::{LeftOut, Tool};
+pub use tool::{GrantedTool, LeftOut};
 
 use crate::Agent;
 
@@ -20,7 +17,7 @@ use crate::Agent;
 #[derive(Debug)]
 pub struct Toolset {
     /// The most preferred first, apps of equal priority in turn.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<GrantedTool>,
     /// What is configured or assigned and cannot be used, with the reason.
     pub left_out: Vec<LeftOut>,
     pub agent: Agent,
@@ -36,18 +33,4 @@ impl Toolset {
     pub fn select(&self, prompt: Option<&str>, limit: Option<usize>) -> Selection<'_> {
         select::select(&self.tools, prompt, limit)
     }
-}
-
-/// A tool as a model API takes it.
-pub fn define(tool: &Tool, format: Format) -> Value {
-    let (input, output, description) = (tool.input_schema(), tool.output_schema(), tool.description());
-    let view = tools::format::ToolView {
-        name: &tool.name,
-        description: &description,
-        input_schema: &input,
-        output_schema: output.as_ref(),
-        read_only: tool.read_only,
-        destructive: tool.destructive,
-    };
-    definition(format, &view)
 }

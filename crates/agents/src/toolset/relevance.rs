@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use catalog::Integration;
 use catalog::search::Document;
 
-use super::tool::Tool;
+use super::tool::GrantedTool;
 
 /// How well each tool fits, in their order; nothing in common is zero.
-pub(super) fn relevance(prompt: &str, tools: &[Tool]) -> Vec<f32> {
+pub(super) fn relevance(prompt: &str, tools: &[GrantedTool]) -> Vec<f32> {
     let (mut integrations, mut others) = (Vec::new(), Vec::new());
     let mut known: HashMap<*const Integration, usize> = HashMap::new();
     // In which list the score of a tool stands, and where in it; none is the last list, of what is no action.
     let mut places = Vec::with_capacity(tools.len());
     for tool in tools {
-        let Some((integration, action)) = tool.action() else {
+        let Some((integration, action)) = tool.tool.action() else {
             places.push((None, others.len()));
             others.push(document(tool));
             continue;
@@ -31,13 +31,13 @@ pub(super) fn relevance(prompt: &str, tools: &[Tool]) -> Vec<f32> {
 }
 
 /// What a tool that is no action says about itself.
-fn document(tool: &Tool) -> Document {
+fn document(tool: &GrantedTool) -> Document {
     Document {
-        name: tool.title().to_owned(),
+        name: tool.tool.title().to_owned(),
         resource: tool.name.clone(),
         description: tool.description().into_owned(),
-        read_only: tool.read_only.unwrap_or_default(),
-        destructive: tool.destructive.unwrap_or_default(),
+        read_only: tool.tool.read_only().unwrap_or_default(),
+        destructive: tool.tool.destructive().unwrap_or_default(),
         ..Document::default()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use kernel::CallRef;
 
 use super::relevance::relevance;
-use super::tool::{LeftOut, Tool};
+use super::tool::{GrantedTool, LeftOut};
 use crate::Reason;
 
 /// A priority of this much counts for half as much relevance again, one of as much less for half of it.
@@ -15,7 +15,7 @@ const TILT: f64 = 100.0;
 /// A tool that was picked.
 #[derive(Clone, Copy, Debug)]
 pub struct Picked<'a> {
-    pub tool: &'a Tool,
+    pub tool: &'a GrantedTool,
     /// How well it fits the prompt; none without a prompt.
     pub score: Option<f64>,
     /// Whether the prompt names it.
@@ -29,7 +29,7 @@ pub struct Selection<'a> {
     pub cut: Vec<LeftOut>,
 }
 
-pub(super) fn select<'a>(tools: &'a [Tool], prompt: Option<&str>, limit: Option<usize>) -> Selection<'a> {
+pub(super) fn select<'a>(tools: &'a [GrantedTool], prompt: Option<&str>, limit: Option<usize>) -> Selection<'a> {
     let mut ranked = rank(tools, prompt);
     let total = ranked.len();
     let named = ranked.iter().take_while(|picked| picked.is_named).count();
@@ -44,11 +44,11 @@ pub(super) fn select<'a>(tools: &'a [Tool], prompt: Option<&str>, limit: Option<
 }
 
 /// Named ones first, then by relevance tilted by priority. Equals stay in their order.
-fn rank<'a>(tools: &'a [Tool], prompt: Option<&str>) -> Vec<Picked<'a>> {
+fn rank<'a>(tools: &'a [GrantedTool], prompt: Option<&str>) -> Vec<Picked<'a>> {
     let Some(prompt) = prompt else {
         return tools.iter().map(|tool| Picked { tool, score: None, is_named: false }).collect();
     };
-    let said = Said::new(prompt);
+    let said = PromptWords::new(prompt);
     let scores = relevance(prompt, tools);
     let mut ranked: Vec<(f64, Picked<'_>)> = tools
         .iter()
@@ -66,14 +66,14 @@ fn tilt(priority: i64) -> f64 {
 }
 
 /// The words of a prompt that could be names of tools.
-struct Said {
+struct PromptWords {
     words: HashSet<String>,
     folded: HashSet<String>,
     /// Whether one of them is made of several, as most names are.
     has_compound: bool,
 }
 
-impl Said {
+impl PromptWords {
     fn new(prompt: &str) -> Self {
         let words = prompt.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
         let words: HashSet<String> = words.map(|word| word.trim_matches(['.', '-']).to_owned()).filter(|word| !word.is_empty()).collect();
@@ -87,20 +87,20 @@ impl Said {
     }
 
     /// Case does not matter, but for a key of a single word: `search` in a sentence is hardly the name of `SEARCH`.
-    fn names(&self, tool: &Tool) -> bool {
-        let is_key = || tool.action().is_some_and(|(_, action)| !action.key.contains('_') && self.words.contains(&action.key));
+    fn names(&self, tool: &GrantedTool) -> bool {
+        let is_key = || tool.tool.action().is_some_and(|(_, action)| !action.key.contains('_') && self.words.contains(&action.key));
         self.has(&tool.name) || is_key() || (self.has_compound && self.names_in_parts(tool))
     }
 
     /// Whether a word that is made of several names the tool.
-    fn names_in_parts(&self, tool: &Tool) -> bool {
+    fn names_in_parts(&self, tool: &GrantedTool) -> bool {
         if self.has(&tool.call_ref.to_string()) {
             return true;
         }
         if let CallRef::Reserved { op } = &tool.call_ref {
             return op.contains('_') && self.has(op);
         }
-        let Some((integration, action)) = tool.action() else { return false };
+        let Some((integration, action)) = tool.tool.action() else { return false };
         let (app, key) = (&integration.key, &action.key);
         (key.contains('_') && self.has(key))
             || self.has(&format!("{app}.{key}"))
@@ -114,30 +114,28 @@ mod tests {
     use std::sync::Arc;
 
     use catalog::{Action, Draft, Integration};
+    use definitions::{DescribedTool, Tool, Verdict};
     use serde_json::json;
-    use tools::permission::Permission;
 
-    use super::super::tool::{Shape, give_names};
+    use super::super::tool::give_names;
     use super::*;
     use crate::AppName;
 
-    fn tool(integration: &Arc<Integration>, key: &str, priority: i64) -> Tool {
-        Tool {
+    fn tool(integration: &Arc<Integration>, key: &str, priority: i64) -> GrantedTool {
+        GrantedTool {
             call_ref: format!("tools.native.{}.{key}.main", integration.key).parse().unwrap(),
             name: String::new(),
             app: Some(AppName::of(&integration.key)),
             connection: Some("main".to_owned()),
-            read_only: None,
-            destructive: None,
-            permission: Permission::Allow,
+            permission: Verdict::Allow,
             priority,
             failure: None,
-            shape: Shape::Action(integration.clone(), integration.action(key).unwrap().clone()),
+            tool: Tool::Action(integration.clone(), integration.action(key).unwrap().clone()),
             wished: None,
         }
     }
 
-    fn tools(priorities: &[(&str, i64)], keys: &[&str]) -> Vec<Tool> {
+    fn tools(priorities: &[(&str, i64)], keys: &[&str]) -> Vec<GrantedTool> {
         let mut tools = Vec::new();
         for (app, priority) in priorities {
             let actions = keys.iter().map(|key| Action::new((*key).to_owned(), (*key).to_owned(), String::new(), &json!({})));
@@ -149,7 +147,7 @@ mod tests {
         tools
     }
 
-    fn picked(tools: &[Tool], prompt: &str, limit: usize) -> Vec<String> {
+    fn picked(tools: &[GrantedTool], prompt: &str, limit: usize) -> Vec<String> {
         select(tools, Some(prompt), Some(limit)).picked.iter().map(|picked| picked.tool.call_ref.to_string()).collect()
     }
 
@@ -195,7 +193,7 @@ mod tests {
             ("SEND_MESSAGE", "slack", "Sends a message to a channel."),
             ("CREATE_EVENT", "google-calendar", "Adds an event to a calendar."),
         ];
-        let mut tools: Vec<Tool> = Vec::new();
+        let mut tools: Vec<GrantedTool> = Vec::new();
         for (key, app, description) in offered {
             let action = Action::new(key.to_owned(), key.to_owned(), description.to_owned(), &json!({}));
             let draft = Draft { key: app.to_owned(), name: app.to_owned(), actions: vec![action], ..Draft::default() };
@@ -221,12 +219,22 @@ mod tests {
     #[test]
     fn nothing_in_common_is_zero() {
         let mut tools = tools(&[("github", 0)], &["CREATE_AN_ISSUE"]);
-        let shape = Shape::Described { title: "say".to_owned(), description: "Greets a visitor.".to_owned(), input_schema: json!({}) };
-        tools.push(Tool { call_ref: "workflow.variant.say".parse().unwrap(), app: None, shape, ..tools[0].clone() });
+        let say = DescribedTool {
+            title: "say".to_owned(),
+            description: "Greets a visitor.".to_owned(),
+            input_schema: json!({}),
+            read_only: None,
+        };
+        tools.push(GrantedTool {
+            call_ref: "workflow.variant.say".parse().unwrap(),
+            app: None,
+            tool: Tool::Described(say),
+            ..tools[0].clone()
+        });
         for prompt in ["", "the of and", "weather tomorrow", "👋 …"] {
             assert!(select(&tools, Some(prompt), None).picked.iter().all(|picked| picked.score == Some(0.0)), "{prompt}");
         }
         let greeting = select(&tools, Some("greet the visitor"), Some(1)).picked;
-        assert_eq!((greeting.len(), greeting[0].tool.title()), (1, "say"), "what is no action is found too");
+        assert_eq!((greeting.len(), greeting[0].tool.tool.title()), (1, "say"), "what is no action is found too");
     }
 }

@@ -2,85 +2,47 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use catalog::{Action, Integration};
+use definitions::format::{Format, function_name};
+use definitions::{Tool, Verdict};
 use kernel::CallRef;
 use serde_json::Value;
-use tools::format::function_name;
-use tools::permission::Permission;
 
 use crate::{AppName, Reason};
 
 /// A tool that the agent may use.
 #[derive(Clone, Debug)]
-pub struct Tool {
+pub struct GrantedTool {
     pub call_ref: CallRef,
     /// What a model calls it.
     pub name: String,
     pub app: Option<AppName>,
     /// The slug of the connection that it goes through.
     pub connection: Option<String>,
-    pub read_only: Option<bool>,
-    pub destructive: Option<bool>,
     /// `Allow` or `Ask`; what is denied is no tool.
-    pub permission: Permission,
+    pub permission: Verdict,
     pub priority: i64,
     /// What there is to say about a connection that its service refuses.
     pub failure: Option<String>,
-    pub(super) shape: Shape,
+    /// What is behind it.
+    pub tool: Tool,
     /// The name that the author gave it.
     pub(super) wished: Option<String>,
 }
 
-/// Where a tool's words and schemas are.
-#[derive(Clone, Debug)]
-pub(super) enum Shape {
-    Action(Arc<Integration>, Arc<Action>),
-    Described { title: String, description: String, input_schema: Value },
-}
-
-impl Tool {
+impl GrantedTool {
     /// What it does, and that it may not work now.
     pub fn description(&self) -> Cow<'_, str> {
-        let description = match &self.shape {
-            Shape::Action(_, action) => &action.description,
-            Shape::Described { description, .. } => description,
-        };
+        let description = self.tool.description();
         match &self.failure {
             Some(failure) => Cow::Owned(format!("{description} ({failure})")),
             None => Cow::Borrowed(description),
         }
     }
 
-    /// The name for people.
-    pub fn title(&self) -> &str {
-        match &self.shape {
-            Shape::Action(_, action) => &action.name,
-            Shape::Described { title, .. } => title,
-        }
-    }
-
-    pub fn input_schema(&self) -> Value {
-        match &self.shape {
-            Shape::Action(_, action) => action.input_schema.value(),
-            Shape::Described { input_schema, .. } => input_schema.clone(),
-        }
-    }
-
-    pub fn output_schema(&self) -> Option<Value> {
-        match &self.shape {
-            Shape::Action(_, action) => action.output_schema.as_ref().map(kernel::json::Document::value),
-            Shape::Described { .. } => None,
-        }
-    }
-
-    /// The integration and the action, where the tool is one.
-    pub fn action(&self) -> Option<(&Integration, &Action)> {
-        match &self.shape {
-            Shape::Action(integration, action) => Some((integration, action)),
-            Shape::Described { .. } => None,
-        }
+    /// The tool as a model API takes it.
+    pub fn define(&self, format: Format) -> Value {
+        self.tool.define(format, &self.name, &self.description())
     }
 }
 
@@ -94,7 +56,7 @@ pub struct LeftOut {
 }
 
 /// Gives every tool a name of its own: its author's where that is free, else one made from its ref.
-pub(super) fn give_names(tools: &mut [Tool]) {
+pub(super) fn give_names(tools: &mut [GrantedTool]) {
     for tool in tools.iter_mut() {
         tool.name = function_name(&tool.call_ref.to_string());
     }

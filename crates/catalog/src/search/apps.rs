@@ -43,6 +43,8 @@ pub struct Apps {
     all: Vec<App>,
     by_key: HashMap<(String, String), u32>,
     forms: HashMap<String, Vec<(u32, f32)>>,
+    /// The forms of a length, so that a misspelt word is compared with few.
+    by_length: Vec<Vec<String>>,
 }
 
 impl Apps {
@@ -76,7 +78,12 @@ impl Apps {
             if form.len() < 2 {
                 return;
             }
-            let known = self.forms.entry(singular(&form).to_owned()).or_default();
+            let form = singular(&form);
+            if !self.forms.contains_key(form) {
+                self.by_length.resize(self.by_length.len().max(form.len() + 1), Vec::new());
+                self.by_length[form.len()].push(form.to_owned());
+            }
+            let known = self.forms.entry(form.to_owned()).or_default();
             if !known.iter().any(|(app, _)| *app == id) {
                 known.push((id, strength));
             }
@@ -141,9 +148,10 @@ impl Apps {
         if length > 2 || joined.len() < 5 || frequency(joined) > 0 || length == 2 && words.iter().any(is_known) {
             return Vec::new();
         }
-        let close = self.forms.iter().filter(|(form, _)| form.len() >= 5 && one_edit(joined, form));
+        let lengths = joined.len().saturating_sub(1).max(5)..=joined.len() + 1;
+        let close = lengths.filter_map(|length| self.by_length.get(length)).flatten().filter(|form| one_edit(joined, form));
         close
-            .flat_map(|(_, apps)| apps.iter().filter(|(_, strength)| *strength >= NAME))
+            .flat_map(|form| self.forms[form].iter().filter(|(_, strength)| *strength >= NAME))
             .map(|&(app, strength)| (app, strength * MISSPELT))
             .collect()
     }

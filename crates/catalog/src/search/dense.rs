@@ -1,56 +1,102 @@
-//! The dense side: sentence vectors in eight bits, searched exactly.
+//! The dense side: sentence vectors in eight bits.
 
-use std::time::Duration;
-
-/// A sentence model. All its vectors are of one space, and of length one.
+/// A sentence model that takes microseconds. All its vectors are of one space, and of length one.
 pub trait Embedder: Send + Sync + std::fmt::Debug {
-    /// The vectors of sentences that somebody waits for, in order: those that are there in time.
-    fn ask(&self, sentences: &[&str], within: Duration) -> Vec<Option<Vec<f32>>>;
-
-    /// Embeds sentences in the background, however long it takes, and hands their vectors over, in order.
-    fn prepare(&self, sentences: Vec<String>, done: Box<dyn FnOnce(Vectors) + Send>);
+    /// The vector of a sentence; none where it says nothing. Its first coordinates alone say roughly the same.
+    fn embed(&self, sentence: &str) -> Option<Vec<f32>>;
 }
 
-/// A vector in a byte per coordinate.
+/// A larger sentence model that is elsewhere and takes its time: what it said before is there at once, the rest is made in the background.
+pub trait RemoteEmbedder: Send + Sync + std::fmt::Debug {
+    /// The vector of a use case, if it is there; if not, it will be the next time.
+    fn embedded(&self, use_case: &str) -> Option<Vec<f32>>;
+
+    /// Hears that a list was indexed whose vectors are to be made.
+    fn indexed(&self);
+
+    fn counts(&self) -> RemoteCounts;
+}
+
+/// What a remote model was asked for since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteCounts {
+    /// Requests that were answered, and that failed.
+    pub answered: u64,
+    pub failed: u64,
+    /// Use cases that nobody took because too many waited.
+    pub dropped: u64,
+}
+
+/// How many of the first coordinates a rough look takes.
+const FIRST: usize = 64;
+/// Fewer rows than this are looked at in full.
+const FEW: usize = 4096;
+
+/// A vector in a byte per coordinate, and what makes its length one again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    pub scale: f32,
-    pub bytes: Box<[i8]>,
+struct Row {
+    scale: f32,
+    bytes: Box<[i8]>,
 }
 
 impl Row {
     #[expect(clippy::cast_possible_truncation, reason = "the value is scaled to -127..=127 and rounded")]
-    pub fn new(vector: &[f32]) -> Self {
+    fn new(vector: &[f32]) -> Self {
         let largest = vector.iter().fold(0.0_f32, |max, x| max.max(x.abs()));
-        let scale = if largest > 0.0 { largest / 127.0 } else { 1.0 };
-        Self { scale, bytes: vector.iter().map(|x| (x / scale).round() as i8).collect() }
+        let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let step = if largest > 0.0 { largest / 127.0 } else { 1.0 };
+        let scale = if length > 0.0 { step / length } else { 0.0 };
+        Self { scale, bytes: vector.iter().map(|x| (x / step).round() as i8).collect() }
     }
 }
 
-/// Rows of one width, searched exactly.
+/// A vector to hold against rows, made ready once.
+#[derive(Debug)]
+pub(super) struct Probe {
+    wide: Vec<i16>,
+    scale: f32,
+    /// What makes the length of the first coordinates one.
+    first_scale: f32,
+}
+
+impl Probe {
+    pub(super) fn new(vector: &[f32]) -> Self {
+        let (row, first) = (Row::new(vector), &vector[..vector.len().min(FIRST)]);
+        Self { wide: row.bytes.iter().copied().map(i16::from).collect(), scale: row.scale, first_scale: first_scale(&row, vector, first) }
+    }
+}
+
+fn first_scale(row: &Row, whole: &[f32], first: &[f32]) -> f32 {
+    let length = |values: &[f32]| values.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let start = length(first);
+    if start > 0.0 { row.scale * length(whole) / start } else { 0.0 }
+}
+
+/// Rows of one width.
 #[derive(Clone, Debug, Default)]
 pub struct Vectors {
     width: usize,
-    rows: Vec<i8>,
-    scales: Vec<f32>,
+    /// The first coordinates of each row, side by side, so that a rough look reads nothing else.
+    first: Vec<i8>,
+    rest: Vec<i8>,
+    /// What makes the length of a row one, and that of its first coordinates.
+    scales: Vec<(f32, f32)>,
 }
 
 impl Vectors {
-    pub fn new(vectors: &[Vec<f32>]) -> Self {
-        let mut all = Self::default();
-        for vector in vectors {
-            all.push(&Row::new(vector));
+    /// Adds a row; the first one that there is decides the width. What has no vector is near to nothing.
+    pub fn push(&mut self, vector: Option<&[f32]>) {
+        let vector = vector.unwrap_or_default();
+        if self.width == 0 && !vector.is_empty() {
+            self.width = vector.len();
+            self.first.resize(self.len() * self.width.min(FIRST), 0);
+            self.rest.resize(self.len() * self.width.saturating_sub(FIRST), 0);
         }
-        all
-    }
-
-    /// Adds a row; the first one decides the width.
-    pub fn push(&mut self, row: &Row) {
-        if self.scales.is_empty() {
-            self.width = row.bytes.len();
-        }
-        self.rows.extend(row.bytes.iter().copied().chain(std::iter::repeat(0)).take(self.width));
-        self.scales.push(row.scale);
+        let whole: Vec<f32> = vector.iter().copied().chain(std::iter::repeat(0.0)).take(self.width).collect();
+        let (row, first) = (Row::new(&whole), &whole[..self.width.min(FIRST)]);
+        self.first.extend(&row.bytes[..first.len()]);
+        self.rest.extend(&row.bytes[first.len()..]);
+        self.scales.push((row.scale, first_scale(&row, &whole, first)));
     }
 
     pub fn len(&self) -> usize {
@@ -63,54 +109,77 @@ impl Vectors {
 
     /// Bytes held in memory.
     pub fn size(&self) -> usize {
-        self.rows.len() + self.scales.len() * size_of::<f32>()
+        self.first.len() + self.rest.len() + self.scales.len() * size_of::<(f32, f32)>()
     }
 
-    /// The cosine of every row with the query, in row order.
-    pub fn cosines(&self, query: &[f32]) -> Vec<f32> {
-        if self.width == 0 || query.len() != self.width {
+    /// The cosine of every row with the probe, in row order: of the first coordinates alone where there are many rows.
+    pub(super) fn roughly(&self, probe: &Probe) -> Vec<f32> {
+        if probe.wide.len() != self.width || self.width == 0 {
             return vec![0.0; self.len()];
         }
-        let query = Row::new(query);
-        let wide: Vec<i16> = query.bytes.iter().copied().map(i16::from).collect();
-        self.rows.chunks_exact(self.width).zip(&self.scales).map(|(row, scale)| dot(row, &wide) * query.scale * scale).collect()
+        if self.len() < FEW {
+            return (0..self.len()).map(|row| self.cosine(row, probe)).collect();
+        }
+        let first = &probe.wide[..self.width.min(FIRST)];
+        let rows = self.first.chunks_exact(first.len()).zip(&self.scales);
+        rows.map(|(row, (_, scale))| dot(row, first) * probe.first_scale * scale).collect()
+    }
+
+    /// Whether a row has a vector that can be held against the probe.
+    pub(super) fn has(&self, row: usize, probe: &Probe) -> bool {
+        probe.wide.len() == self.width && self.scales[row].0 > 0.0
+    }
+
+    /// The cosine of one row with the probe.
+    pub(super) fn cosine(&self, row: usize, probe: &Probe) -> f32 {
+        if probe.wide.len() != self.width {
+            return 0.0;
+        }
+        let (first, rest) = probe.wide.split_at(self.width.min(FIRST));
+        let part = |rows: &[i8], query: &[i16]| dot(&rows[row * query.len()..(row + 1) * query.len()], query);
+        (part(&self.first, first) + part(&self.rest, rest)) * probe.scale * self.scales[row].0
     }
 }
 
 /// Written so that the compiler turns it into wide multiply-adds without any unsafe code.
-/// A product of two bytes fits sixteen bits, since quantised values stay within ±127.
-#[expect(clippy::cast_precision_loss, reason = "at most 384 * 127 * 127, well inside the precision of the ranking")]
+#[expect(clippy::cast_precision_loss, reason = "at most a few hundred times 127 * 127, well inside the precision of the ranking")]
 fn dot(row: &[i8], query: &[i16]) -> f32 {
-    const LANES: usize = 8;
-    let (rows, row_rest) = row.as_chunks::<LANES>();
-    let (queries, query_rest) = query.as_chunks::<LANES>();
-    let mut sums = [0_i32; LANES];
-    for (row, query) in rows.iter().zip(queries) {
-        for lane in 0..LANES {
-            sums[lane] += i32::from(i16::from(row[lane]) * query[lane]);
-        }
-    }
-    let rest: i32 = row_rest.iter().zip(query_rest).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
-    (sums.iter().sum::<i32>() + rest) as f32
+    row.iter().zip(query).map(|(&a, &b)| i32::from(i16::from(a)) * i32::from(b)).sum::<i32>() as f32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn unit(values: &[f32]) -> Vec<f32> {
-        let norm = values.iter().map(|v| v * v).sum::<f32>().sqrt();
-        values.iter().map(|v| v / norm).collect()
+    fn rows(count: usize, width: u16) -> Vec<Vec<f32>> {
+        let unit = |values: Vec<f32>| {
+            let norm = values.iter().map(|v| v * v).sum::<f32>().sqrt();
+            values.iter().map(|v| v / norm).collect()
+        };
+        let value = |i: usize, j: u16| (f32::from(u16::try_from(i % 1000).unwrap()) * 0.7 + f32::from(j) * 1.3).sin();
+        (0..count).map(|i| unit((0..width).map(|j| value(i, j)).collect())).collect()
     }
 
     #[test]
     fn eight_bits_keep_the_cosine() {
-        let rows: Vec<Vec<f32>> =
-            (0..20).map(|i| unit(&(0..64).map(|j| f32::from(i * 7_u16 + j * 13_u16).sin()).collect::<Vec<_>>())).collect();
-        let vectors = Vectors::new(&rows);
-        for (got, row) in vectors.cosines(&rows[3]).iter().zip(&rows) {
-            let exact: f32 = row.iter().zip(&rows[3]).map(|(a, b)| a * b).sum();
-            assert!((got - exact).abs() < 0.01, "{got} {exact}");
+        for (count, width) in [(20, 100), (20, 64), (20, 2), (FEW + 10, 100)] {
+            let rows = rows(count, width);
+            let mut vectors = Vectors::default();
+            vectors.push(None);
+            for row in &rows {
+                vectors.push(Some(row));
+            }
+            let rough = vectors.roughly(&Probe::new(&rows[3]));
+            assert!(rough[0].abs() < f32::EPSILON, "what has no vector is near to nothing");
+            for (at, row) in rows.iter().enumerate() {
+                let exact: f32 = row.iter().zip(&rows[3]).map(|(a, b)| a * b).sum();
+                let got = vectors.cosine(at + 1, &Probe::new(&rows[3]));
+                assert!((got - exact).abs() < 0.02, "{got} {exact}");
+                if count < FEW {
+                    assert!((rough[at + 1] - exact).abs() < 0.02, "{exact}");
+                }
+            }
+            assert!((rough[4] - 1.0).abs() < 0.02, "a row is nearest to itself");
         }
     }
 }

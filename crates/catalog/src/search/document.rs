@@ -22,10 +22,14 @@ pub struct Document {
     pub name: String,
     pub description: String,
     pub parameters: Vec<String>,
+    /// What is said of the parameters: weak evidence, such as the things that they may name.
+    pub about_parameters: String,
     /// Sentences for which this document is the right answer.
     pub use_cases: Vec<String>,
     pub read_only: bool,
     pub destructive: bool,
+    /// How often people mean this when they mean its app, from 0 to 1, where somebody said so.
+    pub usage: Option<f32>,
 }
 
 /// The app that a document belongs to.
@@ -50,8 +54,22 @@ impl Document {
             if !text.is_empty() {
                 text.push_str(": ");
             }
-            text.push_str(&part.replace('_', " "));
+            text.push_str(&apart(part));
         }
         text
     }
+}
+
+/// The text with names such as `getAllContacts` and `SEND_EMAIL` in words of their own.
+fn apart(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut before = ' ';
+    for c in text.chars() {
+        if c.is_uppercase() && before.is_lowercase() {
+            out.push(' ');
+        }
+        out.push(if c == '_' { ' ' } else { c });
+        before = c;
+    }
+    out
 }

@@ -1,4 +1,4 @@
-//! The inverted index: which documents hold a word, and in which fields.
+//! The inverted index: which documents hold a word, and how much that says.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -6,37 +6,39 @@ use std::sync::OnceLock;
 
 use super::{
     apps::Apps,
-    dense::Vectors,
+    dense::Embedder,
     document::{Document, Kind},
+    meanings::Meanings,
+    operations,
     stem::stem,
     tokens::{is_stop, tokens},
     verbs::{self, Intents},
+    weights::{EXAMPLES, FIELDS, Fields, NAME},
 };
 
-/// The fields of a document: integration, name, description, parameters, about the integration, example use cases.
-pub const FIELDS: usize = 6;
-const NAME: usize = 1;
-const EXAMPLES: usize = 5;
-
-/// A document that holds a term: how often in each field, four bits a field.
+/// A document that holds a term, and how much of a full match that is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Posting {
     pub(super) document: u32,
-    counts: u32,
+    weight: u16,
+    places: u16,
 }
 
+const IN_NAME: u16 = 1;
+const IN_DOCUMENT: u16 = 2;
+
 impl Posting {
-    pub(super) fn count(self, field: usize) -> u32 {
-        (self.counts >> (4 * field)) & 15
+    pub(super) fn weight(self) -> f32 {
+        f32::from(self.weight) / f32::from(u16::MAX)
     }
 
-    /// Whether a word stands in the document itself, not only in its examples.
+    /// Whether the word stands in the document itself, not only in its examples.
     pub(super) fn in_document(self) -> bool {
-        self.counts & ((1 << (4 * EXAMPLES)) - 1) > 0
+        self.places & IN_DOCUMENT > 0
     }
 
     pub(super) fn in_name(self) -> bool {
-        self.count(NAME) > 0
+        self.places & IN_NAME > 0
     }
 }
 
@@ -47,9 +49,22 @@ pub(super) struct Entry {
     pub(super) app: u32,
     pub(super) kind: Kind,
     pub(super) intents: Intents,
+    pub(super) change: Change,
     pub(super) destructive: bool,
     pub(super) name_terms: u8,
-    pub(super) lengths: [u8; FIELDS],
+    /// How often people mean this when they mean its app, from 0 to 1.
+    pub(super) usage: f32,
+}
+
+/// Whether a call changes something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Never,
+    /// Its name says so.
+    Likely,
+    /// Its app tells what only reads, and this does not.
+    Surely,
+    Unknown,
 }
 
 /// A use case that a document carries as an example.
@@ -60,7 +75,7 @@ pub(super) struct Example {
     pub(super) weight: f32,
 }
 
-/// An index over a set of documents: its words at once, their vectors when they are ready. Several can be searched as one.
+/// An index over a set of documents: their words and, with a sentence model, their vectors. Several can be searched as one.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     terms: HashMap<Box<str>, u32>,
@@ -71,29 +86,40 @@ pub struct Index {
     pub(super) entries: Vec<Entry>,
     pub(super) examples: Vec<Example>,
     pub(super) apps: Apps,
-    pub(super) length_sums: [u64; FIELDS],
-    vectors: OnceLock<Vectors>,
+    pub(super) meanings: Option<Meanings>,
+    /// The vectors of a remote model, once they are there.
+    pub(super) remote: OnceLock<Meanings>,
 }
 
 impl Index {
-    /// Builds the index. Documents keep their order; `sentences` gives the texts to embed in the same order.
-    pub fn build<D: Borrow<Document>>(documents: impl IntoIterator<Item = D>) -> Self {
-        let mut builder = Builder::default();
+    /// Builds the index over the words of the documents, which keep their order.
+    pub fn of_words<D: Borrow<Document>>(documents: impl IntoIterator<Item = D>) -> Self {
+        Self::build(documents, None)
+    }
+
+    /// Builds the index over the words of the documents and, with a sentence model, over what they mean.
+    pub fn build<D: Borrow<Document>>(documents: impl IntoIterator<Item = D>, embedder: Option<&dyn Embedder>) -> Self {
+        let mut builder = Builder { meanings: embedder.map(|embedder| (embedder, Meanings::default())), ..Builder::default() };
         for document in documents {
             builder.add(document.borrow());
         }
         builder.finish()
     }
 
-    /// Adds the dense side, once: a vector per sentence of `sentences`, in that order. Vectors of another count are refused.
-    pub fn embed(&self, vectors: Vectors) {
-        if vectors.len() == self.entries.len() + self.examples.len() {
-            self.vectors.get_or_init(|| vectors);
-        }
+    /// Takes the vectors of a remote model for the documents that it was built from, in their order. They are taken once.
+    pub fn embed_remotely<D: Borrow<Document>>(&self, documents: impl IntoIterator<Item = D>, vectors: &dyn Embedder) {
+        self.remote.get_or_init(|| {
+            let mut meanings = Meanings::default();
+            for (document, at) in documents.into_iter().zip(0_u32..) {
+                meanings.add(at, document.borrow(), vectors);
+            }
+            meanings
+        });
     }
 
-    pub(super) fn vectors(&self) -> Option<&Vectors> {
-        self.vectors.get()
+    /// Whether it has the vectors of a remote model.
+    pub fn is_embedded_remotely(&self) -> bool {
+        self.remote.get().is_some()
     }
 
     pub fn len(&self) -> usize {
@@ -112,7 +138,7 @@ impl Index {
             + self.postings.len() * size_of::<Posting>()
             + self.entries.len() * size_of::<Entry>()
             + self.examples.len() * size_of::<Example>();
-        (lexical, self.vectors().map_or(0, Vectors::size))
+        (lexical, self.meanings.iter().chain(self.remote.get()).map(Meanings::size).sum())
     }
 
     pub(super) fn term(&self, stem: &str) -> Option<u32> {
@@ -133,62 +159,89 @@ fn slice<'a, T>(all: &'a [T], offsets: &[u32], term: u32) -> &'a [T] {
     &all[offsets[at] as usize..offsets[at + 1] as usize]
 }
 
-/// The texts whose vectors `Index::embed` expects: one per document, then one per example use case.
-pub fn sentences(documents: &[Document]) -> Vec<String> {
-    let examples = documents.iter().flat_map(|d| d.use_cases.iter().cloned());
-    documents.iter().map(Document::sentence).chain(examples).collect()
-}
-
 #[derive(Default)]
-struct Builder {
+struct Builder<'e> {
     index: Index,
+    meanings: Option<(&'e dyn Embedder, Meanings)>,
+    fields: Fields,
     /// Word as written to its term, so that each distinct word is stemmed once.
     words: HashMap<String, Option<u32>>,
     found: Vec<(u32, Posting)>,
     found_examples: Vec<(u32, u32)>,
     pending_examples: Vec<(u32, String)>,
+    /// Per app whether it says which of its actions matter, and which of them only read.
+    told: Vec<(bool, bool)>,
 }
 
-impl Builder {
+impl Builder<'_> {
     fn add(&mut self, document: &Document) {
         let at = number(self.index.entries.len());
+        if let Some((embedder, meanings)) = &mut self.meanings {
+            meanings.add(at, document, *embedder);
+        }
         let app = self.index.apps.add(&document.provider, &document.integration);
-        let integration = format!("{} {}", document.integration.name, document.integration.key);
-        let about = format!("{} {}", document.integration.aliases.join(" "), document.integration.about);
-        let parameters = document.parameters.join(" ");
-        let examples = document.use_cases.join(" ");
-        let texts: [&[&str]; FIELDS] =
-            [&[&integration], &[&document.name, &document.resource], &[&document.description], &[&parameters], &[&about], &[&examples]];
-        let mut counts: Vec<(u32, u32)> = Vec::with_capacity(48);
-        let mut lengths = [0_u8; FIELDS];
-        for (field, texts) in texts.iter().enumerate() {
-            for token in texts.iter().flat_map(|text| tokens(text)) {
-                let Some(term) = self.term(&token.text) else { continue };
-                counts.push((term, 1 << (4 * field)));
-                lengths[field] = lengths[field].saturating_add(u8::from(!token.joined));
-            }
-            self.index.length_sums[field] += u64::from(lengths[field]);
-        }
-        counts.sort_unstable_by_key(|c| c.0);
-        let mut name_terms = 0_u8;
-        for group in counts.chunk_by(|a, b| a.0 == b.0) {
-            let packed = group.iter().fold(0, |sum, &(_, count)| add_capped(sum, count));
-            let posting = Posting { document: at, counts: packed };
-            name_terms = name_terms.saturating_add(u8::from(posting.in_name()));
-            self.found.push((group[0].0, posting));
-        }
+        self.told.resize(self.told.len().max(app as usize + 1), (false, false));
+        let (weighs, reads) = &mut self.told[app as usize];
+        *weighs |= document.usage.is_some();
+        *reads |= document.read_only;
+        let name_terms = self.add_words(at, document);
         self.pending_examples.extend(document.use_cases.iter().map(|text| (at, text.clone())));
         let words: Vec<String> = tokens(&document.name).into_iter().filter(|t| !t.joined).map(|t| t.text).collect();
-        let intents = verbs::declared(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let intents = verbs::declared(&words);
+        let change = match intents {
+            _ if document.read_only || document.kind == Kind::Event => Change::Never,
+            intents if intents.change_only() => Change::Likely,
+            _ => Change::Unknown,
+        };
+        let usage = document.usage.unwrap_or_else(|| operations::usual(&document.integration, &words, &document.resource, intents));
         self.index.entries.push(Entry {
             id: document.id,
             app,
             kind: document.kind,
             intents,
+            change,
             destructive: document.destructive || intents.has(verbs::Intent::Delete),
             name_terms,
-            lengths,
+            usage: if document.usage.is_some() { usage } else { -usage },
         });
+    }
+
+    /// Adds the words of a document; how many distinct ones its name has.
+    fn add_words(&mut self, at: u32, document: &Document) -> u8 {
+        let integration = format!("{} {}", document.integration.name, document.integration.key);
+        let about = format!("{} {}", document.integration.aliases.join(" "), document.integration.about);
+        let parameters = document.parameters.join(" ");
+        let examples = document.use_cases.join(" ");
+        let texts: [&[&str]; FIELDS] = [
+            &[&integration],
+            &[&document.name, &document.resource],
+            &[&document.description],
+            &[&parameters],
+            &[&about],
+            &[&examples],
+            &[&document.about_parameters],
+        ];
+        let mut found: Vec<(u32, usize)> = Vec::with_capacity(48);
+        let mut lengths = [0_u32; FIELDS];
+        for (field, texts) in texts.iter().enumerate() {
+            for token in texts.iter().flat_map(|text| tokens(text)) {
+                let Some(term) = self.term(&token.text) else { continue };
+                found.push((term, field));
+                lengths[field] += u32::from(!token.joined);
+            }
+        }
+        found.sort_unstable();
+        let mut name_terms = 0_u8;
+        for group in found.chunk_by(|a, b| a.0 == b.0) {
+            let weight = self.fields.weigh(group.iter().map(|(_, field)| *field), &lengths);
+            let in_name = group.iter().any(|(_, field)| *field == NAME);
+            name_terms = name_terms.saturating_add(u8::from(in_name));
+            let in_document = group.iter().any(|(_, field)| *field != EXAMPLES);
+            let places = if in_name { IN_NAME } else { 0 } | if in_document { IN_DOCUMENT } else { 0 };
+            self.found.push((group[0].0, Posting { document: at, weight, places }));
+        }
+        name_terms
     }
 
     fn term(&mut self, word: &str) -> Option<u32> {
@@ -204,6 +257,15 @@ impl Builder {
     }
 
     fn finish(mut self) -> Index {
+        self.index.meanings = self.meanings.take().map(|(_, meanings)| meanings);
+        for entry in &mut self.index.entries {
+            let (weighs, reads) = self.told[entry.app as usize];
+            // Where an app says what matters, what it does not name matters little.
+            entry.usage = if weighs { entry.usage.max(0.0) } else { entry.usage.abs() };
+            if reads && entry.change != Change::Never {
+                entry.change = Change::Surely;
+            }
+        }
         for (entry, text) in std::mem::take(&mut self.pending_examples) {
             let example = number(self.index.examples.len());
             let mut terms: Vec<u32> = tokens(&text).iter().filter_map(|t| self.term(&t.text)).collect();
@@ -247,12 +309,6 @@ fn by_term<T: Copy>(terms: usize, pairs: &[(u32, T)]) -> (Vec<u32>, Vec<T>) {
         next[term as usize] += 1;
     }
     (offsets, values)
-}
-
-/// Adds one occurrence to a packed field count, which stops at 15.
-fn add_capped(packed: u32, one: u32) -> u32 {
-    let mask = one * 15;
-    if packed & mask == mask { packed } else { packed + one }
 }
 
 fn number(n: usize) -> u32 {

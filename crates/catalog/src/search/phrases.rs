@@ -2,15 +2,15 @@
 
 /// Where in a use case a phrase has its meaning.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Anywhere,
     /// "File a bug" creates; "a file" is a file.
     Opening,
 }
 
-use Place::{Anywhere, Opening};
+use Position::{Anywhere, Opening};
 
-const PHRASES: &[(Place, &[&str], &[&str])] = &[
+const PHRASES: &[(Position, &[&str], &[&str])] = &[
     (Anywhere, &["pr"], &["pull", "request"]),
     (Anywhere, &["prs"], &["pull", "requests"]),
     (Anywhere, &["mr"], &["merge", "request"]),

@@ -1,6 +1,7 @@
 //! What a use case says, before any index is asked.
 
 use super::{
+    dense::Embedder,
     phrases,
     stem::stem,
     synonyms::{self, Relation},
@@ -98,8 +99,13 @@ fn plain(words: Vec<Token>) -> Vec<Token> {
     out
 }
 
+/// What a use case means to the sentence model, a vector for each of its sentences.
+pub fn vectors_of(use_case: &str, embedder: &dyn Embedder) -> Vec<Vec<f32>> {
+    sentences_of(use_case).into_iter().filter_map(|sentence| embedder.embed(sentence)).collect()
+}
+
 /// The sentences of a use case to embed: several short vectors say more than one of a long story.
-pub fn sentences_of(use_case: &str) -> Vec<&str> {
+fn sentences_of(use_case: &str) -> Vec<&str> {
     let end = use_case.char_indices().nth(MOST_CHARACTERS).map_or(use_case.len(), |(at, _)| at);
     let use_case = &use_case[..end];
     let parts = use_case.split_inclusive(['.', '?', '!', ';', '\n']).map(str::trim);

@@ -1,7 +1,7 @@
-//! The lexical score: BM25 over fields, with the statistics of all searched indexes taken together.
+//! The lexical score: how much of the use case a document holds, with the rarity of words over all searched indexes taken together.
 
 use super::{
-    index::{Entry, FIELDS, Index, Posting, rarity},
+    index::{Index, rarity},
     query::{Query, Term},
     synonyms::Relation,
     weights::Weights,
@@ -12,7 +12,6 @@ use super::{
 pub(super) struct Collection<'a> {
     indexes: &'a [&'a Index],
     documents: usize,
-    averages: [f32; FIELDS],
 }
 
 /// A stem that counts for a term, how much, and how telling it is.
@@ -25,7 +24,7 @@ struct Variant<'q> {
 
 /// A term with every stem that counts for it, the term itself first.
 #[derive(Debug)]
-pub(super) struct Weighed<'q> {
+pub(super) struct WeightedTerm<'q> {
     term: &'q Term,
     variants: Vec<Variant<'q>>,
 }
@@ -41,16 +40,9 @@ pub(super) struct Evidence {
     pub(super) sure_example: Vec<f32>,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts and lengths stay far below the precision of a float")]
 impl<'a> Collection<'a> {
     pub(super) fn new(indexes: &'a [&'a Index]) -> Self {
-        let documents = indexes.iter().map(|i| i.len()).sum::<usize>();
-        let mut averages = [0.0; FIELDS];
-        for (field, average) in averages.iter_mut().enumerate() {
-            let sum: u64 = indexes.iter().map(|i| i.length_sums[field]).sum();
-            *average = (sum as f32 / documents.max(1) as f32).max(0.5);
-        }
-        Self { indexes, documents, averages }
+        Self { indexes, documents: indexes.iter().map(|i| i.len()).sum() }
     }
 
     /// How many documents of the collection hold the stem.
@@ -65,29 +57,28 @@ impl<'a> Collection<'a> {
     }
 
     /// The terms of a use case, weighed once for all indexes.
-    pub(super) fn weigh<'q>(&self, query: &'q Query, weights: &Weights) -> Vec<Weighed<'q>> {
+    pub(super) fn weigh<'q>(&self, query: &'q Query, weights: &Weights) -> Vec<WeightedTerm<'q>> {
         let weigh = |term: &'q Term| {
             let variants = variants(term, weights).map(|(stem, weight)| Variant { stem, weight, rarity: self.rarity(stem) });
-            Weighed { term, variants: variants.collect() }
+            WeightedTerm { term, variants: variants.collect() }
         };
         query.terms.iter().map(weigh).collect()
     }
 
-    pub(super) fn evidence(&self, index: &Index, terms: &[Weighed<'_>], weights: &Weights) -> Evidence {
+    pub(super) fn evidence(index: &Index, terms: &[WeightedTerm<'_>], weights: &Weights) -> Evidence {
         let size = index.len();
         let mut evidence = Evidence { words: vec![0.0; size], name: vec![0.0; size], example: Vec::new(), sure_example: Vec::new() };
-        let mut best = Best::new(size);
-        let mut best_name = Best::new(size);
-        for Weighed { term, variants } in terms {
+        let mut best = BestVariant::new(size);
+        let mut best_name = BestVariant::new(size);
+        for WeightedTerm { term, variants } in terms {
             for &Variant { stem, weight, rarity } in variants {
                 let Some(found) = index.term(stem) else { continue };
                 let value = rarity * weight * term.count.sqrt();
                 for posting in index.postings(found) {
                     let document = posting.document as usize;
-                    let entry = &index.entries[document];
-                    best.raise(document, value * self.saturated(*posting, entry, weights), &mut evidence.words);
+                    best.raise(document, value * posting.weight(), &mut evidence.words);
                     if posting.in_name() && !term.names_app {
-                        best_name.raise(document, weight / f32::from(entry.name_terms), &mut evidence.name);
+                        best_name.raise(document, weight / f32::from(index.entries[document].name_terms), &mut evidence.name);
                     }
                 }
             }
@@ -99,28 +90,16 @@ impl<'a> Collection<'a> {
         }
         evidence
     }
-
-    fn saturated(&self, posting: Posting, entry: &Entry, weights: &Weights) -> f32 {
-        let mut sum = 0.0;
-        for (field, weight) in weights.fields.iter().enumerate() {
-            let count = posting.count(field);
-            if count > 0 {
-                let relative = f32::from(entry.lengths[field]) / self.averages[field];
-                sum += weight * count as f32 / (1.0 - weights.b + weights.b * relative);
-            }
-        }
-        sum / (weights.k1 + sum)
-    }
 }
 
 /// Per document the likeness of its best example: the share of the use case it explains times the share of it that is used.
 /// The name of an app counts on neither side: the document either belongs to it or not.
-fn examples(index: &Index, terms: &[Weighed<'_>], weights: &Weights) -> (Vec<f32>, Vec<f32>) {
+fn examples(index: &Index, terms: &[WeightedTerm<'_>], weights: &Weights) -> (Vec<f32>, Vec<f32>) {
     let mut explained = vec![0.0; index.examples.len()];
-    let mut best = Best::new(index.examples.len());
+    let mut best = BestVariant::new(index.examples.len());
     let mut words = vec![0_u8; index.examples.len()];
     let (mut all, mut count) = (0.0, 0_u8);
-    for Weighed { variants, .. } in terms.iter().filter(|weighed| !weighed.term.names_app) {
+    for WeightedTerm { variants, .. } in terms.iter().filter(|weighed| !weighed.term.names_app) {
         count = count.saturating_add(1);
         let value = variants.first().map_or(0.0, |own| own.rarity);
         all += value;
@@ -162,12 +141,12 @@ pub(super) fn variants<'t>(term: &'t Term, weights: &Weights) -> impl Iterator<I
 }
 
 /// Lets each document keep only the best of a term's variants instead of their sum.
-struct Best {
+struct BestVariant {
     current: Vec<f32>,
     touched: Vec<usize>,
 }
 
-impl Best {
+impl BestVariant {
     fn new(size: usize) -> Self {
         Self { current: vec![0.0; size], touched: Vec::new() }
     }

@@ -1,6 +1,8 @@
 //! The Snowball English stemmer (Porter 2): `messages` and `messaging` become one word.
 //!
 //! Works on lower-case ASCII; any other word comes back unchanged.
+//!
+//! It is our own because `rust-stemmers` had its last release in 2019, and brings the tables of many other languages along.
 
 /// Returns the stem of a lower-case word.
 pub(super) fn stem(word: &str) -> String {

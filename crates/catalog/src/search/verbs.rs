@@ -1,7 +1,5 @@
 //! What is to be done: the intent of a use case and of an action, and how well the two agree.
 
-use super::tokens::is_stop;
-
 /// A class of verbs that ask for the same kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -38,6 +36,11 @@ impl Intents {
 
     pub fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// Whether it changes something, and does nothing but that.
+    pub fn change_only(self) -> bool {
+        !self.is_empty() && self.0 & Self::of(&[List, Search, Get, Download]).0 == 0
     }
 
     fn with(self, other: Self) -> Self {
@@ -101,6 +104,38 @@ const FINDERS: &[&str] = &[
     "summarize",
     "summarise",
     "count",
+    "get",
+    "check",
+    "see",
+    "display",
+    "inspect",
+    "query",
+    "compare",
+];
+/// Words that open a question with what comes after them.
+const ASKING: &[&str] = &["is", "are", "was", "were", "does", "did", "will"];
+/// Words after which a sentence goes on with another wish.
+const JOINS: &[&str] = &["and", "then", "or", "to"];
+/// Turns that say nothing about what is wanted, the longest first.
+const POLITE: &[&[&str]] = &[
+    &["is", "there", "a", "way", "to"],
+    &["i", "would", "like", "you", "to"],
+    &["i", "would", "like", "to"],
+    &["i", "want", "you", "to"],
+    &["i", "d", "like", "to"],
+    &["i", "want", "to"],
+    &["i", "need", "to"],
+    &["how", "do", "i"],
+    &["how", "can", "i"],
+    &["how", "to"],
+    &["help", "me"],
+    &["can", "you"],
+    &["could", "you"],
+    &["would", "you"],
+    &["will", "you"],
+    &["can", "i"],
+    &["let", "me"],
+    &["please"],
 ];
 /// Words that say how many or which, and nothing about what.
 const MODIFIERS: &[&str] = &["new", "all", "many", "every", "open"];
@@ -134,12 +169,36 @@ pub fn is_operation(word: &str, leads: bool) -> bool {
     MODIFIERS.contains(&word) || leads && !singular_verb(word).is_empty()
 }
 
-/// Whether a use case only wants to be told something; "list a product" may be an offer.
+/// The words without polite turns before them.
+fn plainly<'w>(mut words: &'w [&'w str]) -> &'w [&'w str] {
+    while let Some(turn) = POLITE.iter().find(|turn| words.starts_with(turn)) {
+        words = &words[turn.len()..];
+    }
+    words
+}
+
+/// Whether a use case only wants to be told something; "list a product" may be an offer, and "find and replace" changes.
 ///
 /// `words` are the lower-case words without the names of apps.
 pub fn only_finds(words: &[&str]) -> bool {
-    let mut words = words.iter().skip_while(|word| is_stop(word));
-    words.next().is_some_and(|word| FINDERS.contains(word) && !(*word == "list" && matches!(words.next(), Some(&"a" | &"an"))))
+    let words = plainly(words);
+    let asks = match words {
+        ["what" | "which" | "who" | "whose" | "where" | "why", ..]
+        | ["tell" | "give", "me", ..]
+        | ["when", "am" | "is" | "are" | "do" | "does" | "did" | "will" | "can" | "was" | "were", ..] => true,
+        ["how", next, ..] => !matches!(*next, "do" | "can" | "to" | "should"),
+        ["do" | "have", next, ..] => matches!(*next, "i" | "we" | "you" | "they" | "any"),
+        [] | ["list", "a" | "an", ..] | ["get" | "see", "rid" | "off" | "to", ..] | ["check", "in" | "out" | "off", ..] => false,
+        [first, ..] => ASKING.contains(first) || FINDERS.contains(first),
+    };
+    let goes_on = || {
+        words.windows(2).any(|pair| {
+            JOINS.contains(&pair[0])
+                && lookup(pair[1]).change_only()
+                && (matches!(pair[0], "and" | "then") || !NOUNS_INSIDE.contains(&pair[1]))
+        })
+    };
+    asks && !goes_on()
 }
 
 /// The intent of a use case: the verb that leads it, refined by what follows.
@@ -190,9 +249,24 @@ fn plural(word: &str) -> bool {
     word.len() > 3 && word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us") && !word.ends_with("is")
 }
 
-/// How well an offered intent serves the one asked for, from 0 (another operation) to 1 (the same).
-pub fn agreement(asked: Intents, offered: Intents) -> f32 {
-    asked.iter().flat_map(|a| offered.iter().map(move |o| affinity(a, o))).fold(0.0, f32::max)
+/// How well each intent serves those that are asked for, so that many documents can be looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Agreement([f32; ALL.len()]);
+
+impl Agreement {
+    pub fn with(asked: Intents) -> Self {
+        Self(ALL.map(|offered| asked.iter().map(|asked| affinity(asked, offered)).fold(0.0, f32::max)))
+    }
+
+    /// From 0 (another operation) to 1 (the same).
+    pub fn of(&self, offered: Intents) -> f32 {
+        let (mut best, mut rest) = (0.0_f32, offered.0);
+        while rest != 0 {
+            best = best.max(self.0[rest.trailing_zeros() as usize]);
+            rest &= rest - 1;
+        }
+        best
+    }
 }
 
 fn affinity(asked: Intent, offered: Intent) -> f32 {
@@ -244,7 +318,16 @@ mod tests {
             ("list products", true),
             ("list a product for sale", false),
             ("invoice a customer", false),
-            ("what is open", false),
+            ("what is open", true),
+            ("can you show my tasks", true),
+            ("how many orders came in", true),
+            ("how do i create an invoice", false),
+            ("get rid of a file", false),
+            ("find and replace text", false),
+            ("look up the customer then update the deal", false),
+            ("have the model write a text", false),
+            ("is anna available", true),
+            ("do i have mail", true),
         ] {
             assert_eq!(only_finds(&text.split(' ').collect::<Vec<_>>()), expected, "{text}");
         }
@@ -268,7 +351,7 @@ mod tests {
     fn deleting_serves_no_other_intent() {
         for intent in ALL {
             let expected = if intent == Delete { 1.0 } else { 0.0 };
-            assert!((agreement(Intents::of(&[intent]), Intents::of(&[Delete])) - expected).abs() < f32::EPSILON);
+            assert!((Agreement::with(Intents::of(&[intent])).of(Intents::of(&[Delete])) - expected).abs() < f32::EPSILON);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{
     query::Query,
     score::Collection,
     stem::stem,
-    verbs::{self, Intents},
+    verbs::{self, Agreement, Intents},
 };
 
 /// A use case of up to this many words has one intent.
@@ -25,6 +25,7 @@ pub(super) struct View {
     pub(super) named: Vec<Vec<(u32, f32)>>,
     pub(super) any_named: f32,
     pub(super) asked: Intents,
+    pub(super) agreement: Agreement,
     /// Whether it only wants to be told something.
     pub(super) only_finds: bool,
     pub(super) event: f32,
@@ -57,6 +58,6 @@ impl View {
         let (asked, only_finds, event) = (verbs::asked(&rest), verbs::only_finds(&rest), is_event(&rest));
         query.mark_apps(&in_name);
         let focus = (FOCUSED_TERMS / query.terms.len().max(1) as f32).min(1.0);
-        Self { named, any_named, asked, only_finds, event, focus }
+        Self { named, any_named, asked, agreement: Agreement::with(asked), only_finds, event, focus }
     }
 }

@@ -1,14 +1,44 @@
 //! The numbers of the ranking, chosen by measurement over all sets of the benchmark.
 
-use super::index::FIELDS;
+/// The fields of a document: integration, name, description, parameters, about the integration, example use cases, and what is said of
+/// its parameters.
+pub(super) const FIELDS: usize = 7;
+pub(super) const NAME: usize = 1;
+pub(super) const EXAMPLES: usize = 5;
+
+/// How much a word says that stands in a field: BM25 over fields. The lengths are typical ones, so that every index weighs alike.
+#[derive(Debug, Clone)]
+pub(super) struct Fields {
+    weights: [f32; FIELDS],
+    lengths: [f32; FIELDS],
+    k1: f32,
+    b: f32,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self { weights: [2.0, 2.2, 1.0, 0.8, 0.3, 1.0, 0.3], lengths: [3.0, 4.0, 9.0, 5.0, 10.0, 20.0, 10.0], k1: 0.65, b: 0.5 }
+    }
+}
+
+impl Fields {
+    /// The share of a full match that a word has that was found in these fields.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the share is between 0 and 1")]
+    #[expect(clippy::cast_precision_loss, reason = "a count of words")]
+    pub(super) fn weigh(&self, found: impl Iterator<Item = usize>, lengths: &[u32; FIELDS]) -> u16 {
+        let sum: f32 = found
+            .map(|field| {
+                let relative = lengths[field] as f32 / self.lengths[field];
+                self.weights[field] / (1.0 - self.b + self.b * relative)
+            })
+            .sum();
+        (sum / (self.k1 + sum) * f32::from(u16::MAX)).round() as u16
+    }
+}
 
 /// How much each piece of evidence counts.
 #[derive(Debug, Clone)]
 pub struct Weights {
-    /// BM25F: integration, name, description, parameters, about the integration, example use cases.
-    pub fields: [f32; FIELDS],
-    pub k1: f32,
-    pub b: f32,
     /// A word found through another word for the same thing, or through a hint.
     pub same: f32,
     pub hint: f32,
@@ -21,8 +51,12 @@ pub struct Weights {
     pub app: f32,
     pub verb: f32,
     pub wrong_verb: f32,
+    /// What a change loses where nothing is to be changed.
+    pub change: f32,
     pub event: f32,
+    /// How likely the app is, and how likely the operation among those of its app.
     pub prior: f32,
+    pub usage: f32,
     pub destructive: f32,
 }
 
@@ -30,21 +64,20 @@ impl Weights {
     /// With a sentence model.
     pub fn hybrid() -> Self {
         Self {
-            fields: [2.0, 2.0, 1.0, 0.8, 0.3, 1.0],
-            k1: 0.6,
-            b: 0.5,
             same: 0.4,
             hint: 0.7,
-            lexical: 0.5,
-            dense: 0.65,
+            lexical: 0.58,
+            dense: 0.56,
             example: 0.5,
             example_variant: 1.0,
             name_cover: 0.04,
             app: 0.25,
-            verb: 0.1,
-            wrong_verb: 0.1,
-            event: 0.14,
-            prior: 0.25,
+            verb: 0.09,
+            wrong_verb: 0.09,
+            change: 0.1,
+            event: 0.17,
+            prior: 0.4,
+            usage: 0.15,
             destructive: 0.06,
         }
     }
@@ -52,9 +85,6 @@ impl Weights {
     /// Words only.
     pub fn lexical() -> Self {
         Self {
-            fields: [2.0, 3.0, 1.0, 1.0, 0.4, 1.0],
-            k1: 0.8,
-            b: 0.6,
             same: 0.35,
             lexical: 1.0,
             dense: 0.0,
@@ -64,6 +94,7 @@ impl Weights {
             wrong_verb: 0.12,
             event: 0.28,
             prior: 0.35,
+            usage: 0.3,
             destructive: 0.12,
             ..Self::hybrid()
         }

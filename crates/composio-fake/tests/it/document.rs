@@ -1,6 +1,4 @@
-//! The answers against Composio's own OpenAPI document, where a copy of it lies beside the repository.
-
-use std::path::Path;
+//! The answers against Composio's own OpenAPI document, of which `COMPOSIO_OPENAPI` names a copy.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -11,16 +9,11 @@ use crate::support::World;
 struct Document(Value);
 
 impl Document {
-    fn read() -> Option<Self> {
-        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/composio/openapi.json");
-        let path = std::env::var_os("COMPOSIO_OPENAPI").map_or(beside, Into::into);
-        let Ok(text) = std::fs::read_to_string(&path) else {
-            println!("skipped: no {}; COMPOSIO_OPENAPI names another place", path.display());
-            return None;
-        };
-        let mut document = serde_json::from_str(&text).unwrap();
+    fn read() -> Self {
+        let path = std::env::var_os("COMPOSIO_OPENAPI").expect("COMPOSIO_OPENAPI names no file");
+        let mut document = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         translate(&mut document);
-        Some(Self(document))
+        Self(document)
     }
 
     fn check(&self, method: &str, path: &str, status: u16, body: &Value) {
@@ -62,8 +55,9 @@ fn translate(schema: &mut Value) {
 }
 
 #[tokio::test]
+#[ignore = "needs a copy of Composio's document, which COMPOSIO_OPENAPI names"]
 async fn the_answers_are_those_of_the_document() {
-    let Some(document) = Document::read() else { return };
+    let document = Document::read();
     let world = World::new().await;
     let check = async |method: Method, path: &str, template: &str, body: Option<Value>| {
         let (status, answer) = world.send(method.clone(), path, body).await;

@@ -10,6 +10,7 @@ use catalog::fill::fill_address;
 use egress::{Egress, EgressError, Request, Response};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method};
+use kernel::Scrubber;
 use kernel::json::plain_text;
 use serde_json::{Map, Value};
 use url::Url;
@@ -20,10 +21,12 @@ use super::Client;
 /// How long a token request may take; the lease on a refresh is longer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_REPLY: usize = 64 << 10;
+/// What everybody may know of a token request.
+const PUBLIC: [&str; 6] = ["grant_type", "redirect_uri", "scope", "client_id", "resource", "audience"];
 
 /// How a reply is to be read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct TokenReplyShape<'a> {
     pub(crate) root: Option<&'a str>,
     pub(crate) lifetime: Option<u64>,
     pub(crate) keep: &'a BTreeMap<String, String>,
@@ -60,7 +63,7 @@ pub(crate) struct TokenRequest<'a> {
     pub(crate) params: &'a [(&'a str, &'a str)],
     /// Further parameters of the manifest; they may hold `{connection.field}` too.
     pub(crate) extra: &'a BTreeMap<String, String>,
-    pub(crate) reading: Reading<'a>,
+    pub(crate) reading: TokenReplyShape<'a>,
     pub(crate) fields: &'a Fields,
 }
 
@@ -69,28 +72,20 @@ impl TokenRequest<'_> {
     pub(crate) async fn send(&self, egress: &Egress) -> Result<Tokens, TokenError> {
         let endpoint = fill_address(self.endpoint, self.fields).map_err(|error| TokenError::Refused(error.to_string()))?;
         let url: Url = endpoint.parse().map_err(|_| TokenError::Malformed)?;
-        let extra: Vec<(&str, String)> = self.extra.iter().map(|(name, text)| (name.as_str(), fill_text(text, self.fields))).collect();
+        let extra: Vec<(&str, String)> = self.extra.iter().map(|(name, text)| (name.as_str(), self.fields.fill(text))).collect();
         let params: Vec<(&str, &str)> =
             self.params.iter().copied().chain(extra.iter().map(|(name, text)| (*name, text.as_str()))).collect();
-        let response = egress.send(post(url, self.client, params)).await.map_err(TokenError::Unreachable)?;
-        let scrub = |text: String| {
-            let text = self.fields.scrub(&text);
-            if self.client.secret.is_empty() { text } else { text.replace(&self.client.secret, "…") }
-        };
-        read(&response, self.reading).map_err(|error| match error {
-            TokenError::Gone(text) => TokenError::Gone(scrub(text)),
-            TokenError::Refused(text) => TokenError::Refused(scrub(text)),
-            other => other,
-        })
+        let response = egress.send(post(url, self.client, params.clone())).await.map_err(TokenError::Unreachable)?;
+        read(&response, self.reading, &self.scrubber(&params))
     }
-}
 
-fn fill_text(text: &str, fields: &Fields) -> String {
-    let mut filled = text.to_owned();
-    for (name, value) in fields.expose() {
-        filled = filled.replace(&format!("{{connection.{name}}}"), value);
+    /// What takes out of the provider's words all that it was sent and that is not public.
+    fn scrubber(&self, params: &[(&str, &str)]) -> Scrubber {
+        let sent = params.iter().filter(|(name, _)| !PUBLIC.contains(name)).map(|(_, value)| *value);
+        let pair = basic_pair(self.client);
+        let fields = self.fields.expose().map(|(_, value)| value);
+        Scrubber::new(fields.chain(sent).chain([self.client.secret.as_str(), pair.as_str()]))
     }
-    filled
 }
 
 /// A post as this client, in the way the provider wants it.
@@ -105,8 +100,7 @@ pub(crate) fn post<'a>(url: Url, client: &'a Client, mut pairs: Vec<(&'a str, &'
             }
         }
         ClientAuth::Basic => {
-            let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-            let pair = STANDARD.encode(format!("{}:{}", encode(&client.id), encode(&client.secret)));
+            let pair = STANDARD.encode(basic_pair(client));
             if let Ok(mut value) = HeaderValue::from_str(&format!("Basic {pair}")) {
                 value.set_sensitive(true);
                 request.headers.insert(AUTHORIZATION, value);
@@ -126,10 +120,16 @@ pub(crate) fn post<'a>(url: Url, client: &'a Client, mut pairs: Vec<(&'a str, &'
     }
 }
 
-fn read(response: &Response, reading: Reading<'_>) -> Result<Tokens, TokenError> {
+/// Id and secret as they are put together for a header.
+fn basic_pair(client: &Client) -> String {
+    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    format!("{}:{}", encode(&client.id), encode(&client.secret))
+}
+
+fn read(response: &Response, reading: TokenReplyShape<'_>, scrubber: &Scrubber) -> Result<Tokens, TokenError> {
     let status = response.status.as_u16();
     let reply = parse(&response.body);
-    if let Some(error) = reply.as_ref().and_then(refusal) {
+    if let Some(error) = reply.as_ref().and_then(|reply| refusal(reply, scrubber)) {
         return Err(error);
     }
     match (status, reply) {
@@ -151,12 +151,12 @@ fn parse(body: &[u8]) -> Option<Value> {
     (pairs.contains_key("access_token") || pairs.contains_key("error")).then_some(Value::Object(pairs))
 }
 
-fn refusal(reply: &Value) -> Option<TokenError> {
+fn refusal(reply: &Value, scrubber: &Scrubber) -> Option<TokenError> {
     let error = reply.get("error").filter(|error| !error.is_null() && *error != false)?;
     let code = error.as_str().or_else(|| error.get("message").and_then(Value::as_str)).unwrap_or("refused");
     let description = reply.get("error_description").or_else(|| reply.get("message")).and_then(Value::as_str).unwrap_or_default();
     let text: String = if description.is_empty() { code.to_owned() } else { format!("{code}: {description}") };
-    let text = text.chars().filter(|c| !c.is_control()).take(300).collect();
+    let text = scrubber.text(&text).chars().filter(|c| !c.is_control()).take(300).collect();
     let gone = matches!(
         code,
         "invalid_grant" | "bad_refresh_token" | "invalid_refresh_token" | "token_revoked" | "token_expired" | "expired_token"
@@ -164,7 +164,7 @@ fn refusal(reply: &Value) -> Option<TokenError> {
     Some(if gone { TokenError::Gone(text) } else { TokenError::Refused(text) })
 }
 
-fn tokens(reply: &Value, reading: Reading<'_>) -> Option<Tokens> {
+fn tokens(reply: &Value, reading: TokenReplyShape<'_>) -> Option<Tokens> {
     let root = reading.root.map_or(Some(reply), |pointer| reply.pointer(pointer))?;
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
     let seconds = |value: &Value| {
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    fn reply(status: u16, body: &str, reading: Reading<'_>) -> Result<Tokens, TokenError> {
+    fn reply(status: u16, body: &str, reading: TokenReplyShape<'_>) -> Result<Tokens, TokenError> {
         let response = Response {
             status: StatusCode::from_u16(status).unwrap(),
             headers: HeaderMap::new(),
@@ -197,20 +197,30 @@ mod tests {
             truncated: false,
             url: "https://example.com/token".parse().unwrap(),
         };
-        read(&response, reading)
+        read(&response, reading, &Scrubber::new(["s3cr3t-code"]))
+    }
+
+    #[test]
+    fn what_was_sent_is_taken_out_before_the_words_are_cut() {
+        let none = BTreeMap::new();
+        let plain = TokenReplyShape { root: None, lifetime: None, keep: &none };
+        let words = format!("{} code=s3cr3t-code and more", "x".repeat(270));
+        let body = serde_json::json!({"error": "invalid_request", "error_description": words}).to_string();
+        let Err(TokenError::Refused(reason)) = reply(400, &body, plain) else { panic!("not refused") };
+        assert!(!reason.contains("s3cr") && reason.contains("code="), "{reason}");
     }
 
     #[test]
     fn replies_are_read_with_their_quirks() {
         let none = BTreeMap::new();
-        let plain = Reading { root: None, lifetime: Some(7200), keep: &none };
+        let plain = TokenReplyShape { root: None, lifetime: Some(7200), keep: &none };
         let tokens = reply(200, r#"{"access_token": "a", "expires_in": "60", "refresh_token": "r"}"#, plain).unwrap();
         assert_eq!((tokens.access_token.as_str(), tokens.refresh_token.as_deref(), tokens.lifetime), ("a", Some("r"), Some(60)));
         assert_eq!(reply(200, r#"{"access_token": "a", "expires_in": 59.5}"#, plain).unwrap().lifetime, Some(59));
         let tokens = reply(200, "access_token=a&scope=repo&token_type=bearer", plain).unwrap();
         assert_eq!((tokens.access_token.as_str(), tokens.lifetime), ("a", Some(7200)));
         let keep = BTreeMap::from([("team".to_owned(), "/team/id".to_owned())]);
-        let nested = Reading { root: Some("/authed_user"), lifetime: None, keep: &keep };
+        let nested = TokenReplyShape { root: Some("/authed_user"), lifetime: None, keep: &keep };
         let tokens = reply(200, r#"{"ok": true, "team": {"id": "T1"}, "authed_user": {"access_token": "u"}}"#, nested).unwrap();
         assert_eq!((tokens.access_token.as_str(), tokens.kept), ("u", vec![("team".to_owned(), "T1".to_owned())]));
     }
@@ -218,7 +228,7 @@ mod tests {
     #[test]
     fn refusals_are_told_apart() {
         let none = BTreeMap::new();
-        let plain = Reading { root: None, lifetime: None, keep: &none };
+        let plain = TokenReplyShape { root: None, lifetime: None, keep: &none };
         assert!(matches!(reply(400, r#"{"error": "invalid_grant"}"#, plain), Err(TokenError::Gone(_))));
         assert!(matches!(reply(200, r#"{"error": "bad_verification_code"}"#, plain), Err(TokenError::Refused(_))));
         assert!(matches!(reply(401, r#"{"error": "invalid_client"}"#, plain), Err(TokenError::Refused(_))));

@@ -59,10 +59,11 @@ impl Cost {
         Ok(Self(nodes))
     }
 
-    /// Whether a value can be checked with the work that one check may be.
-    pub(super) fn allows(&self, value: &Value) -> bool {
+    /// How often schemas are applied to check a value; nothing where that is more than one check may be.
+    pub(super) fn of_check(&self, value: &Value) -> Option<u64> {
         let mut left = MAX_APPLICATIONS;
-        self.count(value, &BTreeMap::from([(0, 1)]), &mut left).is_some()
+        self.count(value, &BTreeMap::from([(0, 1)]), &mut left)?;
+        Some(MAX_APPLICATIONS - left)
     }
 
     /// Takes the applications of `schemas`, each so many times, from what is left; nothing when that is not enough.

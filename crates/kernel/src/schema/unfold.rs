@@ -1,6 +1,8 @@
 //! How far references unfold. A validator follows them by recursion, and every way to the same place anew: a long chain would take its
 //! stack, and a few kilobytes of branches more time than there is. Both are known beforehand.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value};
 
 /// How many schemas may speak of one and the same value, one inside the other.
@@ -8,12 +10,14 @@ const MAX_DEPTH: usize = 24;
 /// How many may be looked at for one value, and how many for all places of the document together.
 const MAX_STEPS: usize = 5_000;
 const MAX_STEPS_IN_ALL: usize = 500_000;
+/// How many targets may be looked through for all references together.
+const MAX_LOOKS: usize = 5_000_000;
 
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// Refuses a schema whose references lead too far; nothing is known of one without any.
 pub(super) fn check(root: &Value) -> Result<Option<Known<'_>>, String> {
-    let mut known = Known { resources: vec![(String::new(), root)], ..Known::default() };
+    let mut known = Known { resources: vec![(String::new(), root)], looks: Cell::new(MAX_LOOKS), ..Known::default() };
     known.collect(root);
     if known.references == 0 {
         return Ok(None);
@@ -40,6 +44,7 @@ pub(super) struct Known<'a> {
     /// The document and the parts with an id, by the last word of their ids.
     resources: Vec<(String, &'a Value)>,
     anchors: Vec<(&'a str, &'a Value)>,
+    looks: Cell<usize>,
 }
 
 impl<'a> Known<'a> {
@@ -67,6 +72,8 @@ impl<'a> Known<'a> {
 
     /// Everything that a reference could mean. Which it is takes its base; that it is one of these is enough here.
     fn targets(&self, reference: &str) -> Result<Vec<&'a Value>, String> {
+        let left = self.looks.get().checked_sub(self.resources.len() + self.anchors.len());
+        self.looks.set(left.ok_or_else(tangled)?);
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let (word, fragment) = (last_word(base), decoded(fragment));
         let resources = self.resources.iter().filter(|(own, _)| base.is_empty() || *own == word).map(|(_, value)| *value);
@@ -190,6 +197,15 @@ mod tests {
             json!({"$id": format!("https://example.com/a{}", next - 1), "$ref": format!("a{next}")})
         });
         assert!(Schema::compile(&by_id).is_err());
+    }
+
+    #[test]
+    fn references_are_looked_up_only_so_often() {
+        let anchors: Map<String, Value> = (0..4000).map(|at| (format!("d{at}"), json!({"$anchor": format!("a{at}")}))).collect();
+        let references: Map<String, Value> = (0..4000).map(|at| (format!("p{at}"), json!({"$ref": format!("#a{at}")}))).collect();
+        let started = std::time::Instant::now();
+        assert!(Schema::compile(&json!({"$defs": anchors, "properties": references})).is_err());
+        assert!(started.elapsed() < std::time::Duration::from_secs(2));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use accounts::{Key, NewKey};
-use axum::Json;
 use axum::extract::State;
 use kernel::{KeyId, Permission, ProjectId, Role};
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::{ApiResult, Operator, PathOf, Payload, QueryOf};
+use crate::edge::{ApiResult, Json, Operator, PathOf, Payload, QueryOf};
 
 /// A key, without the key itself.
 #[derive(Debug, Serialize, ToSchema)]
@@ -75,12 +74,13 @@ pub struct KeysAnswer {
 pub struct NewKeyBody {
     pub project_id: Uuid,
     pub name: Option<String>,
-    #[schema(value_type = Option<String>, example = "editor")]
+    #[schema(value_type = Option<crate::shapes::RoleWord>)]
     pub role: Option<Role>,
-    /// When given, the key may do only these of its role's permissions.
-    #[schema(value_type = Option<Vec<String>>)]
+    /// When given, the key may do only these of its role's permissions. `read_secrets` is in no role, and is had only where it is named here.
+    #[schema(value_type = Option<Vec<crate::shapes::PermissionName>>)]
     pub permissions: Option<Vec<Permission>>,
     /// When given, the key acts for these agents only, each by name, number or id: it opens `/agents` and `/mcp/agents/{agent_id}` of theirs, and nothing else.
+    #[schema(min_items = 1)]
     pub agents: Option<Vec<String>>,
 }
 

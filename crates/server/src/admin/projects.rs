@@ -1,7 +1,6 @@
 //! `/admin/projects`
 
 use accounts::Project;
-use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use kernel::ProjectId;
@@ -10,7 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::{ApiResult, NoFilters, Operator, PathOf, Payload, QueryOf};
+use crate::edge::{ApiResult, Json, NoFilters, Operator, PathOf, Payload, QueryOf};
 
 /// A project.
 #[derive(Debug, Serialize, ToSchema)]
@@ -45,6 +44,7 @@ pub struct ProjectsAnswer {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewProject {
+    #[schema(value_type = crate::shapes::SlugText)]
     pub slug: String,
     pub name: Option<String>,
 }
@@ -76,30 +76,8 @@ pub(crate) async fn list(_: Operator, State(app): State<App>, _: QueryOf<NoFilte
 #[utoipa::path(delete, path = "/admin/projects/{project_id}", operation_id = "delete_project", tag = "Admin", security(("operator" = [])),
     params(("project_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such project")))]
 pub(crate) async fn delete(_: Operator, State(app): State<App>, PathOf(id): PathOf<ProjectId>) -> ApiResult<StatusCode> {
-    let left = Left::of(&app, &[id]).await?;
+    let left = app.triggers.leftovers(&[id]).await?;
     app.accounts.delete_project(id).await?;
-    left.remove(&app);
+    app.triggers.remove_leftovers(left);
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// What projects have at providers, which stays there when they go.
-pub(super) struct Left {
-    accounts: Vec<(&'static str, String)>,
-    watching: Vec<triggers::Subscription>,
-}
-
-impl Left {
-    pub(super) async fn of(app: &App, projects: &[ProjectId]) -> ApiResult<Self> {
-        let mut left = Self { accounts: Vec::new(), watching: Vec::new() };
-        for project in projects {
-            left.accounts.extend(app.connections.elsewhere(*project).await?);
-            left.watching.extend(app.triggers.elsewhere(*project).await?);
-        }
-        Ok(left)
-    }
-
-    pub(super) fn remove(self, app: &App) {
-        app.triggers.forget_remote(self.watching);
-        app.connections.forget(self.accounts);
-    }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use accounts::{Account, NewAccount};
-use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use kernel::UserId;
@@ -11,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::projects::Left;
 use super::projects::ProjectBody;
 use crate::App;
-use crate::edge::{ApiError, ApiResult, Operator, Payload};
+use crate::edge::{ApiError, ApiResult, Json, Operator, Payload};
 
 /// A request to make accounts, by a name of the caller's choice.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -35,6 +33,7 @@ pub struct AccountEntry {
 /// The user of a new account.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewUser {
+    #[schema(value_type = crate::shapes::EmailText)]
     pub email: String,
     pub name: Option<String>,
     pub username: Option<String>,
@@ -82,6 +81,7 @@ pub struct UserBody {
 pub struct DeleteAccounts {
     pub accounts: BTreeMap<String, DeleteEntry>,
     /// Must be `delete`.
+    #[schema(value_type = crate::shapes::ConfirmWord)]
     pub confirm: Option<String>,
 }
 
@@ -95,6 +95,7 @@ pub struct DeleteEntry {
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct UserRef {
     pub id: Option<Uuid>,
+    #[schema(value_type = Option<crate::shapes::EmailText>)]
     pub email: Option<String>,
 }
 
@@ -145,8 +146,8 @@ pub(crate) async fn delete(_: Operator, State(app): State<App>, Payload(body): P
     }
     let projects = app.accounts.list_projects().await?;
     let theirs = projects.iter().filter(|project| project.user.is_some_and(|user| users.contains(&user))).map(|project| project.id);
-    let left = Left::of(&app, &theirs.collect::<Vec<_>>()).await?;
+    let left = app.triggers.leftovers(&theirs.collect::<Vec<_>>()).await?;
     app.accounts.delete_accounts(&users).await?;
-    left.remove(&app);
+    app.triggers.remove_leftovers(left);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,7 +1,6 @@
 //! Agents on the wire.
 
 use agents::{AgentPatch, AgentView, AssignedApp, HistoryEntry, NewAgent};
-use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::header::ETAG;
 use serde::{Deserialize, Serialize};
@@ -9,40 +8,52 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::tools::requested;
+use crate::edge::Json;
 use crate::edge::Unused;
 
 /// A body about an agent. Both kinds are written out, because serde cannot say of flattened fields which of them are unknown.
 macro_rules! agent_body {
-    ($(#[$about:meta])* $name:ident, $word:ty) => {
+    ($(#[$about:meta])* $name:ident, $text:ty, $line:ty, $word:ty) => {
         $(#[$about])*
         #[derive(Debug, Deserialize, ToSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// 1 to 255 characters; unique in the project.
-            pub name: $word,
+            /// Unique in the project.
+            #[schema(value_type = $line)]
+            pub name: $text,
             /// Any word; `GET /agents/types` suggests some.
-            pub agent_type: $word,
+            #[schema(value_type = $word)]
+            pub agent_type: $text,
+            #[schema(max_length = 20000)]
             pub description: Option<String>,
-            /// `active`, `inactive` or `training`. Only an active agent uses tools.
+            #[schema(value_type = Option<crate::shapes::AgentWord>)]
             pub status: Option<String>,
             /// Yours. A change is laid over what is there, key by key.
             #[schema(value_type = Option<Object>)]
             pub configuration: Option<Map<String, Value>>,
+            /// Up to 255 characters each.
+            #[schema(max_items = 100)]
             pub tags: Option<Vec<String>>,
+            #[schema(max_length = 255)]
             pub job_title: Option<String>,
+            #[schema(max_length = 255)]
             pub marketplace_category: Option<String>,
+            #[schema(value_type = Option<crate::shapes::WordText>)]
             pub priority_level: Option<String>,
+            #[schema(minimum = 1, maximum = 10000)]
             pub max_concurrent_tasks: Option<i64>,
             pub auto_start: Option<bool>,
-            /// `explicit` (only what is assigned) or `inherit` (every connected app that is not switched off).
+            #[schema(value_type = Option<crate::shapes::ToolModeWord>)]
             pub tool_mode: Option<String>,
             /// Tools besides those of assigned apps: tool configs, as `GET /tools/schema` describes them.
-            #[schema(value_type = Option<Vec<Object>>)]
+            #[schema(value_type = Option<Vec<crate::document::ObjectOrText>>, max_items = 1000)]
             pub tool_configs: Option<Vec<Value>>,
             /// The whole list of assigned apps: stable ids, names, catalog ids, or `{id, priority, config}`. An app that is left out is switched off.
-            #[schema(value_type = Option<Vec<Object>>)]
+            #[schema(value_type = Option<Vec<Value>>, max_items = 1000)]
             pub tool_ids: Option<Vec<Value>>,
             /// Toolyard keeps no skills; anything but an empty list is refused.
+            #[schema(max_items = 0)]
             pub skill_ids: Option<Vec<i64>>,
             #[schema(ignore)]
             pub id: Unused,
@@ -99,7 +110,7 @@ macro_rules! agent_body {
                     auto_start: self.auto_start,
                     tool_mode: self.tool_mode,
                     tool_configs: self.tool_configs,
-                    tool_ids: self.tool_ids,
+                    tool_ids: self.tool_ids.map(|items| items.into_iter().map(requested).collect()),
                     skill_ids: self.skill_ids,
                 }
             }
@@ -110,13 +121,17 @@ macro_rules! agent_body {
 agent_body!(
     /// What a new agent shall be.
     AgentCreate,
-    String
+    String,
+    crate::shapes::LineText,
+    crate::shapes::WordText
 );
 
 agent_body!(
     /// What shall change; what is left out or null stays as it is.
     AgentUpdate,
-    Option<String>
+    Option<String>,
+    Option<crate::shapes::LineText>,
+    Option<crate::shapes::WordText>
 );
 
 impl From<AgentCreate> for NewAgent {

@@ -1,7 +1,6 @@
 //! `GET /agents/assignments`
 
 use ::agents::{DailyFilter, Day, Tally};
-use axum::Json;
 use axum::extract::State;
 use kernel::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::agent_ref;
 use crate::App;
 use crate::edge::auth::ViewAgents;
-use crate::edge::{ApiResult, QueryOf, Scoped, moment};
+use crate::edge::{ApiResult, Json, QueryOf, Scoped, moment};
 
 const USUAL: std::time::Duration = std::time::Duration::from_hours(29 * 24);
 
@@ -20,12 +19,15 @@ const USUAL: std::time::Duration = std::time::Duration::from_hours(29 * 24);
 #[serde(deny_unknown_fields)]
 pub struct ListDays {
     /// The first day: an ISO 8601 time or date, `yesterday`, or how long ago, such as `7d`; thirty days by default, 366 at most.
+    #[param(inline, required = false, value_type = crate::shapes::TimeText)]
     pub since: Option<String>,
     /// The last day; today by default.
+    #[param(inline, required = false, value_type = crate::shapes::TimeText)]
     pub until: Option<String>,
     /// Only of this app.
     pub app_name: Option<String>,
     /// Only of this agent, by number or id.
+    #[param(inline, required = false, value_type = crate::shapes::AgentIdText)]
     pub agent_id: Option<String>,
 }
 

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 
 use agents::AgentFilter;
-use axum::Json;
 use axum::extract::State;
-use http::HeaderMap;
+use http::header::LINK;
+use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use store::PageSize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::bodies::{AgentBody, AgentCreate, AgentUpdate, Tagged};
 use super::{agent_ref, precondition};
 use crate::App;
 use crate::edge::auth::{EditAgents, ViewAgents};
-use crate::edge::{ApiError, ApiResult, PathOf, Payload, QueryOf, Scoped, Unused};
+use crate::edge::{ApiError, ApiResult, Code, Json, PathOf, Payload, QueryOf, Scoped, Unused};
 
 const DEFAULT_LIMIT: i64 = 100;
 const MAX_LIMIT: i64 = 1000;
@@ -76,9 +77,12 @@ pub struct MessageAnswer {
 #[serde(deny_unknown_fields)]
 pub struct ListAgents {
     /// How many to pass over; 0 by default.
+    #[param(minimum = 0)]
     pub skip: Option<i64>,
-    /// 1 to 1000; 100 by default.
+    /// 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<i64>,
+    #[param(inline, required = false, value_type = crate::shapes::AgentWord)]
     pub status: Option<String>,
     /// `ephemeral` agents are listed only when this asks for them.
     pub agent_type: Option<String>,
@@ -136,26 +140,36 @@ pub(crate) async fn create_all(
 }
 
 /// List agents, the oldest first
+///
+/// Where there are more, the header `link` leads to them; a page of large agents may end before its limit.
 #[utoipa::path(get, path = "/agents", operation_id = "list_agents", tag = "Agents", security(("key" = ["view_agents"])), params(ListAgents),
     responses((status = 200, body = Vec<AgentBody>)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewAgents>,
     State(app): State<App>,
     QueryOf(list): QueryOf<ListAgents>,
-) -> ApiResult<Json<Vec<AgentBody>>> {
+) -> ApiResult<(HeaderMap, Json<Vec<AgentBody>>)> {
     let (skip, limit) = (list.skip.unwrap_or(0), list.limit.unwrap_or(DEFAULT_LIMIT));
     if skip < 0 || !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(ApiError::unprocessable(format!("`skip` must be 0 or more and `limit` 1 to {MAX_LIMIT}.")));
+        return Err(ApiError::new(Code::LimitInvalid, format!("`skip` must be 0 or more and `limit` 1 to {MAX_LIMIT}.")));
     }
     let ListAgents { status, agent_type, priority_level, search, .. } = list;
     let search = search.filter(|search| !search.is_empty());
-    let found = app.agents.list(scope, &AgentFilter { skip, limit, status, agent_type, priority_level, search }).await?;
-    Ok(Json(found.into_iter().map(Into::into).collect()))
+    let size = PageSize::within(Some(limit), DEFAULT_LIMIT, MAX_LIMIT);
+    let found = app.agents.list(scope, &AgentFilter { skip, size, status, agent_type, priority_level, search }).await?;
+    let mut headers = HeaderMap::new();
+    let next = i64::try_from(found.rows.len()).unwrap_or(limit).saturating_add(skip);
+    if found.more
+        && let Ok(link) = HeaderValue::from_str(&format!("<?skip={next}&limit={limit}>; rel=\"next\""))
+    {
+        headers.insert(LINK, link);
+    }
+    Ok((headers, Json(found.rows.into_iter().map(Into::into).collect())))
 }
 
 /// Read an agent with its apps
 #[utoipa::path(get, path = "/agents/{agent_id}", operation_id = "fetch_agent", tag = "Agents", security(("key" = ["view_agents"])),
-    params(("agent_id" = String, Path, description = "Its number or its UUID")),
+    params(("agent_id" = inline(crate::shapes::AgentIdText), Path, description = "Its number or its UUID")),
     responses((status = 200, body = AgentBody), (status = 404, description = "No such agent")))]
 pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewAgents>, State(app): State<App>, PathOf(id): PathOf<String>) -> ApiResult<Tagged> {
     Ok(app.agents.get(scope, agent_ref(&id)?).await?.into())
@@ -163,7 +177,7 @@ pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewAgents>, State(app): Stat
 
 /// See how an agent stands
 #[utoipa::path(get, path = "/agents/{agent_id}/status", operation_id = "fetch_agent_status", tag = "Agents", security(("key" = ["view_agents"])),
-    params(("agent_id" = String, Path)), responses((status = 200, body = StatusAnswer), (status = 404, description = "No such agent")))]
+    params(("agent_id" = inline(crate::shapes::AgentIdText), Path)), responses((status = 200, body = StatusAnswer), (status = 404, description = "No such agent")))]
 pub(crate) async fn status(
     Scoped(scope, _): Scoped<ViewAgents>,
     State(app): State<App>,
@@ -189,7 +203,7 @@ pub(crate) async fn status(
 /// What is left out stays. `tool_ids` is the whole list: an app that it leaves out is switched off, one that comes back gets its old row.
 /// If one of the ids cannot be assigned, nothing is changed. With `If-Match`, only the version that it names is changed.
 #[utoipa::path(put, path = "/agents/{agent_id}", operation_id = "edit_agent", tag = "Agents", security(("key" = ["edit_agents"])),
-    params(("agent_id" = String, Path), ("If-Match" = Option<String>, Header, description = "The `ETag` of the version to change")), request_body = AgentUpdate,
+    params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ("If-Match" = Option<String>, Header, description = "The `ETag` of the version to change")), request_body = AgentUpdate,
     responses((status = 200, body = AgentBody), (status = 404, description = "No such agent"), (status = 409, description = "The name is taken"),
         (status = 412, description = "It changed meanwhile"), (status = 422, description = "A field or a tool that cannot be taken")))]
 pub(crate) async fn edit(
@@ -204,7 +218,7 @@ pub(crate) async fn edit(
 
 /// Delete an agent and its assignments
 #[utoipa::path(delete, path = "/agents/{agent_id}", operation_id = "delete_agent", tag = "Agents", security(("key" = ["edit_agents"])),
-    params(("agent_id" = String, Path), ("If-Match" = Option<String>, Header, description = "The `ETag` of the version to delete")),
+    params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ("If-Match" = Option<String>, Header, description = "The `ETag` of the version to delete")),
     responses((status = 200, body = MessageAnswer), (status = 404, description = "No such agent"), (status = 412, description = "It changed meanwhile")))]
 pub(crate) async fn delete(
     Scoped(scope, _): Scoped<EditAgents>,

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ::agents::toolset::{LeftOut, Picked, define};
+use ::agents::toolset::{LeftOut, Picked};
 use ::agents::{AgentCall, AgentError};
-use ::tools::CallError;
-use ::tools::format::{Format, UnknownFormat};
 use axum::Extension;
-use axum::Json;
 use axum::extract::State;
+use calls::CallError;
+use definitions::format::{Format, UnknownFormat};
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,9 +17,9 @@ use uuid::Uuid;
 use super::agent_ref;
 use super::bodies::ReasonBody;
 use crate::App;
-use crate::edge::auth::{RunAgents, ViewAgents};
+use crate::edge::auth::{self, ViewAgents};
 use crate::edge::watch::within;
-use crate::edge::{ApiError, ApiResult, OptionalPayload, PathOf, Payload, Scoped};
+use crate::edge::{ApiError, ApiResult, Json, OptionalPayload, PathOf, Payload, Scoped};
 use crate::tools::call::{CallAnswer, CallData, CallOutcome, WaitingAnswer, request, time_limit};
 use crate::tools::ops::{Inside, Own};
 
@@ -33,6 +32,7 @@ pub struct ToolsetRequest {
     /// How many at most, besides those that the prompt names.
     pub limit: Option<usize>,
     /// `openai`, `anthropic`, `gemini` or `mcp`: adds definitions that this API accepts as they are.
+    #[schema(value_type = Option<crate::shapes::FormatWord>)]
     pub format: Option<String>,
     /// Whether to list what only the limit left out, too.
     #[serde(default)]
@@ -72,7 +72,7 @@ pub struct ToolBody {
     pub destructive: Option<bool>,
     /// `allow` or `ask`.
     #[schema(value_type = String)]
-    pub permission: ::tools::permission::Permission,
+    pub permission: definitions::Verdict,
     pub priority: i64,
     /// How well it fits the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,12 +96,12 @@ impl From<&Picked<'_>> for ToolBody {
         Self {
             name: tool.name.clone(),
             call_ref: tool.call_ref.to_string(),
-            title: tool.title().to_owned(),
+            title: tool.tool.title().to_owned(),
             description: tool.description().into_owned(),
             app_name: tool.app.as_ref().map(ToString::to_string),
             connection: tool.connection.clone(),
-            read_only: tool.read_only,
-            destructive: tool.destructive,
+            read_only: tool.tool.read_only(),
+            destructive: tool.tool.destructive(),
             permission: tool.permission,
             priority: tool.priority,
             score: picked.score.map(|score| (score * 1000.0).round() / 1000.0),
@@ -120,7 +120,7 @@ impl From<&LeftOut> for LeftOutBody {
 ///
 /// What is not among them is listed with the reason. A call at `/agents/{agent_id}/call` is decided by the same rules.
 #[utoipa::path(post, path = "/agents/{agent_id}/toolset", operation_id = "fetch_agent_toolset", tag = "Agents", security(("key" = ["view_agents"])),
-    params(("agent_id" = String, Path)), request_body = ToolsetRequest,
+    params(("agent_id" = inline(crate::shapes::AgentIdText), Path)), request_body = ToolsetRequest,
     responses((status = 200, body = ToolsetAnswer), (status = 404, description = "No such agent"), (status = 422, description = "An unknown format")))]
 pub(crate) async fn toolset(
     Scoped(scope, _): Scoped<ViewAgents>,
@@ -140,7 +140,7 @@ pub(crate) async fn toolset(
         count: tools.len(),
         total: toolset.tools.len(),
         left_out: toolset.left_out.iter().chain(cut).map(Into::into).collect(),
-        definitions: format.map(|format| selection.picked.iter().map(|picked| define(picked.tool, format)).collect()),
+        definitions: format.map(|format| selection.picked.iter().map(|picked| picked.tool.define(format)).collect()),
         names: format.map(|_| tools.iter().map(|tool| (tool.name.clone(), tool.call_ref.clone())).collect()),
         tools,
     }))
@@ -160,15 +160,16 @@ pub struct CallAsAgent {
 /// Call a tool as an agent
 ///
 /// The name is a call ref or one of the toolset's names. What the toolset leaves out does not run: 403 with the reason, or 404 where there is no such thing.
-#[utoipa::path(post, path = "/agents/{agent_id}/call", operation_id = "call_as_agent", tag = "Agents", security(("key" = ["run_agents"])),
-    params(("agent_id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call return the first result")),
+/// The key needs `run_agents` and `run_tools`: an agent narrows what its caller may do, and opens nothing.
+#[utoipa::path(post, path = "/agents/{agent_id}/call", operation_id = "call_as_agent", tag = "Agents", security(("key" = ["run_agents", "run_tools"])),
+    params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ("Idempotency-Key" = inline(Option<crate::shapes::IdempotencyKeyText>), Header, description = "Makes a repeated call return the first result")),
     request_body = CallAsAgent,
     responses((status = 200, body = CallAnswer), (status = 202, body = WaitingAnswer, description = "Waits for a person"),
-        (status = 400, description = "Bad ref, arguments or connection"), (status = 403, description = "Not among the agent's tools, or denied"),
+        (status = 400, description = "Bad ref, arguments or connection"), (status = 403, description = "Not among the agent's tools, or denied"), (status = 429, description = "The project keeps as many runs or approvals as it may"),
         (status = 404, description = "No such agent, action or workflow"), (status = 424, description = "The service refused or could not be reached"),
         (status = 502, description = "The service failed")))]
 pub(crate) async fn call(
-    Scoped(scope, _): Scoped<RunAgents>,
+    Scoped(scope, _): Scoped<auth::RunAgentTools>,
     State(app): State<App>,
     Extension(Inside(router)): Extension<Inside>,
     PathOf(id): PathOf<String>,
@@ -176,10 +177,10 @@ pub(crate) async fn call(
     Payload(body): Payload<CallAsAgent>,
 ) -> ApiResult<CallOutcome> {
     let agent = agent_ref(&id)?;
-    let limit = time_limit(&app, &body.data.function.name);
     let (request, tool_call_id) = request(&app, &headers, body.data)?;
+    let limit = time_limit(&app, &request.name);
     let call = AgentCall { request, context: body.context };
-    let own = Own { router, headers };
+    let own = Own { scope, router, headers };
     let reply: Result<_, CallError> = match within(limit, Box::pin(app.agents.call(scope, agent, call, &own))).await? {
         Ok(reply) => Ok(reply),
         Err(AgentError::Call(error)) => Err(error),

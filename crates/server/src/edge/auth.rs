@@ -1,15 +1,15 @@
-//! Keys to scopes. A handler that does not ask for a scope cannot name a project, so it cannot reach a row.
+//! Keys, access tokens and sessions to scopes. A handler that does not ask for a scope cannot name a project, so it cannot reach a row.
 
 use std::marker::PhantomData;
 
+use ::grants::Grants;
 use axum::extract::FromRequestParts;
-use http::StatusCode;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use kernel::key::KeyHash;
 use kernel::{Permission, Scope};
 
-use super::ApiError;
+use super::{ApiError, Code, bearer, session};
 use crate::App;
 
 const NO_KEY: &str =
@@ -20,17 +20,21 @@ const NO_OPERATOR: &str = "Send `Authorization: Access <operator key>`. It is in
 const FOR_AGENTS: &str =
     "This key acts for its agents only: it opens `/agents` and `/mcp/agents/{agent_id}` of these. Use a key that is not bound to agents.";
 
-/// Marks a request that we make ourselves, for a tool that the caller may use.
+/// Marks a request that we make ourselves, for a tool that the caller may use, with what the caller may do.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OnBehalf;
+pub(crate) struct OnBehalf(pub(crate) Scope);
+
+/// Marks a request whose sender must show a key, whoever is signed in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyOnly;
 
 /// A scope that holds at least the permission `P`.
 #[derive(Debug)]
 pub struct Scoped<P>(pub Scope, pub(crate) PhantomData<P>);
 
-/// A permission as a type.
+/// Permissions as a type.
 pub trait Requires: Send {
-    const PERMISSION: Permission;
+    const PERMISSIONS: &'static [Permission];
 }
 
 macro_rules! permissions {
@@ -38,7 +42,7 @@ macro_rules! permissions {
         #[derive(Debug)]
         pub struct $name;
         impl Requires for $name {
-            const PERMISSION: Permission = Permission::$name;
+            const PERMISSIONS: &'static [Permission] = &[Permission::$name];
         }
     )*};
 }
@@ -55,30 +59,75 @@ permissions!(
     EditWorkflows,
     ViewAgents,
     RunAgents,
-    EditAgents
+    EditAgents,
+    ViewSecrets,
+    EditSecrets,
+    ViewMembers,
+    EditMembers
 );
+
+/// A key, whatever it may do.
+#[derive(Debug)]
+pub struct AnyKey;
+
+impl Requires for AnyKey {
+    const PERMISSIONS: &'static [Permission] = &[];
+}
+
+/// Calling as an agent: an agent narrows what its caller may do, and opens nothing.
+#[derive(Debug)]
+pub struct RunAgentTools;
+
+impl Requires for RunAgentTools {
+    const PERMISSIONS: &'static [Permission] = &[Permission::RunAgents, Permission::RunTools];
+}
 
 impl<P: Requires> FromRequestParts<App> for Scoped<P> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let key = match credential(parts) {
-            None => return Err(ApiError::unauthorized("missing_key", NO_KEY)),
-            Some((Scheme::Key, key)) => key,
-            Some((Scheme::Access, _)) => return Err(ApiError::unauthorized("wrong_scheme", NO_KEY)),
-        };
-        let scope = app.accounts.authenticator().authenticate(key).await?;
-        let scope = scope.ok_or_else(|| ApiError::unauthorized("invalid_key", BAD_KEY))?;
-        if !scope.may(P::PERMISSION) {
-            return Err(ApiError::forbidden(P::PERMISSION));
+        let scope = acting(parts, app).await?;
+        if let Some(missing) = P::PERMISSIONS.iter().find(|permission| !scope.may(**permission)) {
+            return Err(ApiError::forbidden(*missing, P::PERMISSIONS));
         }
         // What an agent's own tools ask of us comes from inside.
-        let for_agents = matches!(P::PERMISSION, Permission::ViewAgents | Permission::RunAgents);
+        let for_agents = matches!(P::PERMISSIONS.first(), Some(Permission::ViewAgents | Permission::RunAgents));
         if scope.is_for_agents && !for_agents && parts.extensions.get::<OnBehalf>().is_none() {
-            return Err(ApiError::new(StatusCode::FORBIDDEN, FOR_AGENTS));
+            return Err(ApiError::new(Code::KeyForAgentsOnly, FOR_AGENTS));
         }
         app.catalog.ready(scope.project).await?;
+        // The body is read after this, on the project's account.
+        parts.extensions.insert(scope.project);
         Ok(Self(scope, PhantomData))
+    }
+}
+
+/// Who acts: the caller that we act for, the holder of a key or of a token, or whoever is signed in in this browser.
+async fn acting(parts: &mut Parts, app: &App) -> Result<Scope, ApiError> {
+    if let Some(OnBehalf(scope)) = parts.extensions.get() {
+        return Ok(*scope);
+    }
+    match credential(parts) {
+        Some((Scheme::Key, token)) if Grants::is_token(token) => bearer::scope(app, token, parts.uri.path()).await,
+        Some((Scheme::Key, key)) => {
+            let scope = app.accounts.authenticator().authenticate(key).await?;
+            scope.ok_or_else(|| ApiError::unauthorized(Code::InvalidKey, BAD_KEY))
+        }
+        Some((Scheme::Access, _)) => Err(ApiError::unauthorized(Code::WrongScheme, NO_KEY)),
+        // A header that makes no sense is not forgiven because of a cookie.
+        None if parts.headers.contains_key(AUTHORIZATION) || parts.extensions.get::<KeyOnly>().is_some() => {
+            Err(ApiError::unauthorized(Code::MissingKey, NO_KEY))
+        }
+        None if session::session_token(app, &parts.headers).is_some() => session::scope(parts, app).await,
+        None => Err(ApiError::unauthorized(Code::MissingKey, NO_KEY)),
+    }
+}
+
+/// Ends work that waits for something when the key behind it is revoked or its project is gone.
+pub(crate) async fn while_good<T>(app: &App, scope: Scope, work: impl Future<Output = T>) -> Result<T, ApiError> {
+    tokio::select! {
+        done = work => Ok(done),
+        () = app.accounts.authenticator().ended(scope.key) => Err(ApiError::unauthorized(Code::InvalidKey, BAD_KEY)),
     }
 }
 
@@ -92,8 +141,8 @@ impl FromRequestParts<App> for Operator {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         match credential(parts) {
             Some((Scheme::Access, key)) if app.operator_key.matches(&KeyHash::of(key)) => Ok(Self),
-            Some((Scheme::Access, _)) => Err(ApiError::unauthorized("invalid_key", NO_OPERATOR)),
-            _ => Err(ApiError::unauthorized("missing_key", NO_OPERATOR)),
+            Some((Scheme::Access, _)) => Err(ApiError::unauthorized(Code::InvalidKey, NO_OPERATOR)),
+            _ => Err(ApiError::unauthorized(Code::MissingKey, NO_OPERATOR)),
         }
     }
 }

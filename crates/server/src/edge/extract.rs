@@ -2,15 +2,17 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use bytes::Bytes;
+use http::header;
 use http::request::Parts;
-use http::{StatusCode, header};
-use kernel::Timestamp;
+use kernel::json::weigh;
+use kernel::{Budget, Limits, ProjectId, Timestamp};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use uuid::Uuid;
 
-use super::ApiError;
 use super::read::{self, Ignored};
+use super::{ApiError, Code};
 use crate::App;
 
 /// The largest body that holds a document, in bytes.
@@ -20,12 +22,11 @@ const DOCUMENT_LIMIT: usize = 32 << 20;
 #[derive(Debug)]
 pub struct Payload<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Payload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (body, ignored) = json_body(request, app.options.body_limit).await?;
-        parse(&body, ignored.as_ref()).map(Self)
+        json_body(request, app.options.body_limit).await?.parse(app).await.map(Self)
     }
 }
 
@@ -33,12 +34,12 @@ impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
 #[derive(Debug)]
 pub struct OptionalPayload<T>(pub T);
 
-impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalPayload<T> {
+impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<App> for OptionalPayload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (body, ignored) = json_body(request, app.options.body_limit).await?;
-        if body.is_empty() { Ok(Self(T::default())) } else { parse(&body, ignored.as_ref()).map(Self) }
+        let body = json_body(request, app.options.body_limit).await?;
+        if body.text.is_empty() { Ok(Self(T::default())) } else { body.parse(app).await.map(Self) }
     }
 }
 
@@ -46,19 +47,23 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalPayload<T> {
 #[derive(Debug)]
 pub struct LargePayload<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<App> for LargePayload<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for LargePayload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (body, ignored) = json_body(request, app.options.body_limit.max(DOCUMENT_LIMIT)).await?;
-        parse(&body, ignored.as_ref()).map(Self)
+        json_body(request, app.options.body_limit.max(DOCUMENT_LIMIT)).await?.parse(app).await.map(Self)
     }
+}
+
+/// How long the body is, as far as the request says so.
+pub(super) fn content_length(request: &Request) -> Option<usize> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// The raw body, within the limit.
 pub async fn read_body(request: Request, limit: usize) -> Result<Bytes, ApiError> {
-    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    let too_large = || ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("The request body is larger than {limit} bytes."));
+    let declared = content_length(&request);
+    let too_large = || ApiError::new(Code::BodyTooLarge, format!("The request body is larger than {limit} bytes."));
     if declared.is_some_and(|length| length > limit) {
         return Err(too_large());
     }
@@ -70,27 +75,45 @@ pub async fn read_body(request: Request, limit: usize) -> Result<Bytes, ApiError
             }
             cause = inner.source();
         }
-        ApiError::bad_request("The request body ended too early.")
+        ApiError::new(Code::BodyIncomplete, "The request body ended too early.")
     })
 }
 
-async fn json_body(request: Request, limit: usize) -> Result<(Bytes, Option<Ignored>), ApiError> {
+/// A JSON body that was not read yet, and on whose account it will be.
+struct Body {
+    text: Bytes,
+    project: ProjectId,
+    ignored: Option<Ignored>,
+}
+
+async fn json_body(request: Request, limit: usize) -> Result<Body, ApiError> {
     let kind = request.headers().get(header::CONTENT_TYPE).cloned();
     let ignored = request.extensions().get::<Ignored>().cloned();
-    let body = read_body(request, limit).await?;
+    // Where no key is asked for, all share the account of nobody.
+    let project = request.extensions().get::<ProjectId>().copied().unwrap_or_else(|| Uuid::nil().into());
+    let text = read_body(request, limit).await?;
     let essence = kind.as_ref().map(|kind| kind.to_str().unwrap_or("?").split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     match essence.as_deref() {
-        None | Some("application/json") => Ok((body, ignored)),
-        Some(other) if other.ends_with("+json") => Ok((body, ignored)),
-        Some(_) if body.is_empty() => Ok((body, ignored)),
-        Some(_) => Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Send a JSON body with `Content-Type: application/json`.")),
+        Some(other) if other != "application/json" && !other.ends_with("+json") && !text.is_empty() => {
+            Err(ApiError::new(Code::BodyNotJson, "Send a JSON body with `Content-Type: application/json`."))
+        }
+        _ => Ok(Body { text, project, ignored }),
     }
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8], ignored: Option<&Ignored>) -> Result<T, ApiError> {
-    let (value, unused) = read::json(body)?;
-    note(ignored, unused);
-    Ok(value)
+impl Body {
+    async fn parse<T: DeserializeOwned + Send + 'static>(self, app: &App) -> Result<T, ApiError> {
+        let Self { text, project, ignored } = self;
+        let limits = if text.len() > app.options.body_limit { Limits::DOCUMENT } else { Limits::USUAL };
+        let size = text.len();
+        let read = move |budget: &Budget| {
+            budget.hold(weigh(&text))?;
+            read::json::<T>(&text)
+        };
+        let (value, unused) = app.workers.within(limits, project, size, read).await?;
+        note(ignored.as_ref(), unused);
+        Ok(value)
+    }
 }
 
 /// Requests of our own, such as those of platform ops, have nobody to warn.

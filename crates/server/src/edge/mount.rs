@@ -1,25 +1,50 @@
-//! Every path works at `/x`, `/api/x` and `/preview/x`, with and without a trailing slash, without redirects.
+//! Every path works at `/x`, `/api/x` and `/preview/x`, with and without a trailing slash, without redirects. Only `/metrics` is nowhere
+//! else, so that one rule of a proxy closes it.
+
+use std::borrow::Cow;
 
 use axum::extract::Request;
 use http::Uri;
 
+const METRICS: &str = "/metrics";
+/// Where resources describe themselves, each behind this.
+pub(crate) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+
+/// The path as it was asked for, where it is not the one that a route is declared with.
+#[derive(Clone, Debug)]
+pub(crate) struct AskedPath(pub(crate) String);
+
 /// Rewrites the path of a request to the form in which routes are declared.
 pub fn normalise(mut request: Request) -> Request {
     let path = request.uri().path();
-    let plain = plain_path(path);
-    if plain != path {
+    let plain = well_known(path).unwrap_or_else(|| plain_path(path).into());
+    if plain != path && plain != METRICS {
+        let asked = AskedPath(path.trim_end_matches('/').to_owned());
         let target = match request.uri().query() {
             Some(query) => format!("{plain}?{query}"),
-            None => plain.to_owned(),
+            None => plain.into_owned(),
         };
         if let Ok(uri) = target.parse::<Uri>() {
             *request.uri_mut() = uri;
+            request.extensions_mut().insert(asked);
         }
     }
     request
 }
 
-fn plain_path(path: &str) -> &str {
+/// What clients look for behind the path of a server or of a resource: one document describes the server, whatever path stands behind it, and
+/// a resource is described under every mount.
+fn well_known(path: &str) -> Option<Cow<'_, str>> {
+    for server in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
+        if path.strip_prefix(server).is_some_and(|rest| rest.starts_with('/')) {
+            return Some(server.into());
+        }
+    }
+    let resource = path.strip_prefix(RESOURCE)?.starts_with('/').then(|| plain_path(&path[RESOURCE.len()..]))?;
+    Some(format!("{RESOURCE}{}", resource.trim_end_matches('/')).into())
+}
+
+pub(crate) fn plain_path(path: &str) -> &str {
     let mut path = path;
     while let Some(rest) = strip_mount(path, "/api") {
         path = rest;
@@ -38,7 +63,7 @@ fn strip_mount<'a>(path: &'a str, mount: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::plain_path;
+    use super::{plain_path, well_known};
 
     #[test]
     fn mounts_and_slashes_fold_to_one_path() {
@@ -56,6 +81,24 @@ mod tests {
             ("/x//", "/x/"),
         ] {
             assert_eq!(plain_path(path), plain, "{path}");
+        }
+    }
+
+    #[test]
+    fn documents_are_found_behind_paths() {
+        for (path, plain) in [
+            ("/.well-known/oauth-authorization-server", None),
+            ("/.well-known/oauth-authorization-server/mcp", Some("/.well-known/oauth-authorization-server")),
+            ("/.well-known/openid-configuration/yard/", Some("/.well-known/openid-configuration")),
+            ("/.well-known/oauth-authorization-servers", None),
+            ("/.well-known/oauth-protected-resource", None),
+            ("/.well-known/oauth-protected-resource/", Some("/.well-known/oauth-protected-resource")),
+            ("/.well-known/oauth-protected-resource/mcp", Some("/.well-known/oauth-protected-resource/mcp")),
+            ("/.well-known/oauth-protected-resource/api/mcp/", Some("/.well-known/oauth-protected-resource/mcp")),
+            ("/.well-known/oauth-protected-resource/preview/mcp/agents/7", Some("/.well-known/oauth-protected-resource/mcp/agents/7")),
+            ("/tools", None),
+        ] {
+            assert_eq!(well_known(path).as_deref(), plain, "{path}");
         }
     }
 }

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use serde_path_to_error::{Segment, Track};
 
 use super::ApiError;
+use super::objects::Objects;
 
 /// A member that clients of the systems behind these routes send and that means nothing here.
 pub type Unused = Option<IgnoredAny>;
 
 /// What such clients put into every query string. A key belongs to one project, so it says nothing.
-const CONTEXT: [&str; 4] = ["project_id", "workspace_id", "organization_id", "application_id"];
+pub(crate) const CONTEXT: [&str; 4] = ["project_id", "workspace_id", "organization_id", "application_id"];
 
 const MAX_NAMED: usize = 20;
 const MAX_NAME: usize = 80;
@@ -54,7 +55,7 @@ pub(super) fn json<T: DeserializeOwned>(body: &[u8]) -> Read<T> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let mut track = Track::new();
     let mut unused = Vec::new();
-    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
+    let tracked = serde_path_to_error::Deserializer::new(Objects(&mut reader), &mut track);
     let value = serde_ignored::deserialize(tracked, |path| note(&mut unused, &path)).map_err(|cause: serde_json::Error| {
         if cause.is_data() {
             ApiError::invalid("value_error", place("body", &track.path()), explain(strip_position(&cause.to_string())))
@@ -132,6 +133,10 @@ fn unknown_name(message: &str) -> Option<(&str, &str)> {
 
 /// serde's message, with the nearest of the names that it expected.
 fn explain(message: &str) -> String {
+    // The names of our types mean nothing to whoever sent the body.
+    if let Some((told, _)) = message.split_once(", expected struct ").filter(|_| message.starts_with("invalid type: ")) {
+        return format!("{told}, expected an object");
+    }
     let Some((name, expected)) = unknown_name(message) else { return message.to_owned() };
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     match suggest::did_you_mean(name, known) {

@@ -3,16 +3,18 @@
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
+use axum::body::HttpBody;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, header};
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::ApiError;
+use super::extract::content_length;
 use super::read::Ignored;
+use super::{ApiError, Code};
 use crate::App;
 
 /// For routes that know their own limit: longer than any of them asks for.
@@ -29,7 +31,10 @@ pub async fn watch(State(app): State<App>, mut request: Request, next: Next) -> 
     request.extensions_mut().insert(ignored.clone());
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let limit = if limits_itself(&route) { OUTER_LIMIT.max(app.options.request_timeout) } else { app.options.request_timeout };
-    let guarded = AssertUnwindSafe(tokio::time::timeout(limit, next.run(request))).catch_unwind();
+    // What says nothing of its length may be large.
+    let size = if request.body().is_end_stream() { 0 } else { content_length(&request).unwrap_or(work::LARGE) };
+    let work = app.workers.host(size, next.run(request));
+    let guarded = AssertUnwindSafe(tokio::time::timeout(limit, work)).catch_unwind();
     let mut response = match guarded.instrument(span.clone()).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => too_long(limit).into_response(),
@@ -58,7 +63,7 @@ fn limits_itself(route: &str) -> bool {
 }
 
 fn too_long(limit: Duration) -> ApiError {
-    ApiError::new(StatusCode::GATEWAY_TIMEOUT, format!("The request took longer than {} seconds.", limit.as_secs()))
+    ApiError::new(Code::RequestTimeout, format!("The request took longer than {} seconds.", limit.as_secs()))
 }
 
 /// Ends work that takes longer than it may.
@@ -87,10 +92,10 @@ pub(crate) struct Unrouted;
 
 /// An unknown path.
 pub async fn not_found() -> Response {
-    (axum::Extension(Unrouted), ApiError::not_found("Not Found")).into_response()
+    (axum::Extension(Unrouted), ApiError::new(Code::RouteNotFound, "Not Found")).into_response()
 }
 
 /// A known path with another method.
 pub async fn wrong_method() -> Response {
-    (axum::Extension(Unrouted), ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")).into_response()
+    (axum::Extension(Unrouted), ApiError::new(Code::MethodNotAllowed, "Method Not Allowed")).into_response()
 }

@@ -1,16 +1,29 @@
 //! `/environments`, `/environments/variants` and `/environments/revisions`
 
-use crate::histories::history;
-
-history! {
-    family: Environment, schema: environment, tag: "Environments", root: "/environments", words: ["an environment", "environments"],
-    artifact: [environment, environments, environment_id, "environment_id", environment_refs],
-    variant: [
-        environment_variant, environment_variants, environment_variant_id, "environment_variant_id", environment_variant_refs,
-        environment_variant_ref
-    ],
-    revision: [
-        environment_revision, environment_revisions, environment_revision_id, "environment_revision_id", environment_revision_refs,
-        environment_revision_ref
-    ],
+crate::histories::history! {
+    family: Environment, schema: environment, tag: "Environments", references: crate::histories::ReferenceFields, words: ["an environment", "environments"],
+    artifact: [environment, environments, environment_id, environment_slug, environment_refs],
+    variant: [environment_variant, environment_variants, environment_variant_id, environment_variant_slug, environment_variant_refs, environment_variant_ref],
+    revision: [environment_revision, environment_revisions, environment_revision_id, environment_revision_refs, environment_revision_ref],
+    create: ["create_environment", "/environments"],
+    fetch: "fetch_environment", edit: "edit_environment", at: ["/environments/{environment_id}", "environment_id"],
+    archive: ["archive_environment", "/environments/{environment_id}/archive"], unarchive: ["unarchive_environment", "/environments/{environment_id}/unarchive"],
+    query: ["query_environments", "/environments/query"],
+    create_variant: ["create_environment_variant", "/environments/variants"],
+    fetch_variant: "fetch_environment_variant", edit_variant: "edit_environment_variant",
+    variant_at: ["/environments/variants/{environment_variant_id}", "environment_variant_id"],
+    archive_variant: ["archive_environment_variant", "/environments/variants/{environment_variant_id}/archive"],
+    unarchive_variant: ["unarchive_environment_variant", "/environments/variants/{environment_variant_id}/unarchive"],
+    query_variants: ["query_environment_variants", "/environments/variants/query"],
+    fork: ["fork_environment_variant", "/environments/variants/fork"],
+    create_revision: ["create_environment_revision", "/environments/revisions"],
+    commit: ["commit_environment_revision", "/environments/revisions/commit"],
+    fetch_revision: "fetch_environment_revision", edit_revision: "edit_environment_revision",
+    revision_at: ["/environments/revisions/{environment_revision_id}", "environment_revision_id"],
+    archive_revision: ["archive_environment_revision", "/environments/revisions/{environment_revision_id}/archive"],
+    unarchive_revision: ["unarchive_environment_revision", "/environments/revisions/{environment_revision_id}/unarchive"],
+    query_revisions: ["query_environment_revisions", "/environments/revisions/query"],
+    log: ["log_environment_revisions", "/environments/revisions/log"],
+    retrieve: ["retrieve_environment_revision", "/environments/revisions/retrieve"],
+    resolve: ["resolve_environment_revision", "/environments/revisions/resolve"],
 }

@@ -1,65 +1,126 @@
 //! Lists of rows, newest first, with a cursor where there are more.
 
-use ::workflows::{Artifact, Family, Query, Revision, Variant, WorkflowError};
-use kernel::{ArtifactId, RevisionId, Scope, VariantId};
+use ::workflows::{Artifact, Family, Query, Revision, Simple, Variant, WorkflowError};
+use kernel::json::size;
+use kernel::{Scope, Timestamp, VariantId};
+use serde_json::{Map, Value};
 use store::PageSize;
 use uuid::Uuid;
 
-use super::{FilterBody, RefBody, WindowingBody};
+use super::{NextBody, Order, RefBody, WindowingBody};
 use crate::App;
 use crate::edge::{ApiError, ApiResult};
 
 const DEFAULT_PAGE: i64 = 100;
 const MAX_PAGE: i64 = 500;
-/// Each reference is a query of its own.
-const MAX_REFS: usize = 100;
+/// Where a page ends that is put together from several.
+const PAGE_BYTES: usize = 4 << 20;
+/// Each alternative is a query of its own.
+const MAX_ALTERNATIVES: usize = 100;
+
+/// What rows say.
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    /// Any of these, if there are some.
+    pub(crate) slugs: Option<Vec<String>>,
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) flags: Option<Map<String, Value>>,
+    pub(crate) tags: Option<Value>,
+}
 
 /// What a caller asks for. References of a level are alternatives; levels narrow each other.
 #[derive(Debug, Default)]
-pub(crate) struct Ask {
-    pub(crate) filter: FilterBody,
+pub(crate) struct HistoryQuery {
+    pub(crate) filter: Filter,
+    pub(crate) message: Option<String>,
+    pub(crate) authors: Vec<Uuid>,
+    pub(crate) dates: Vec<String>,
+    pub(crate) versions: Vec<i64>,
     pub(crate) artifact_refs: Vec<RefBody>,
     pub(crate) variant_refs: Vec<RefBody>,
     pub(crate) revision_refs: Vec<RefBody>,
-    pub(crate) include_archived: bool,
+    pub(crate) include_archived: Option<bool>,
     pub(crate) windowing: WindowingBody,
 }
 
-impl Ask {
+impl HistoryQuery {
     fn size(&self) -> PageSize {
         PageSize::within(self.windowing.limit, DEFAULT_PAGE, MAX_PAGE)
     }
 
-    fn query(&self, artifact: Option<ArtifactId>, variant: Option<VariantId>) -> Query {
-        Query {
-            text: self.filter.name.clone(),
-            slug: self.filter.slug.clone(),
-            artifact,
-            variant,
-            include_archived: self.include_archived,
-            limit: Some(self.size().rows()),
-            next: self.windowing.next,
-        }
+    fn is_ascending(&self) -> bool {
+        self.windowing.order == Some(Order::Ascending)
     }
 
-    /// Whether a row that was found by its name is asked for too.
-    fn takes(&self, row: &impl Listed) -> bool {
-        let words = |text: &str| {
-            let text = text.to_lowercase();
-            row.slug().to_lowercase().contains(&text) || row.name().is_some_and(|name| name.to_lowercase().contains(&text))
+    fn gathering<T: Listed>(&self) -> Gathering<T> {
+        Gathering { size: self.size(), ascending: self.is_ascending(), rows: Vec::new(), last: None }
+    }
+
+    /// The queries whose rows are asked for, before what the rows belong to: one for each row that is named, or one for all.
+    fn alternatives(&self, own: &[RefBody]) -> ApiResult<Vec<Query>> {
+        let moment = |name: &str, text: &String| {
+            let wrong = || ApiError::unprocessable(format!("`{name}`: `{text}` is not a time; write it as 2026-01-31T12:00:00Z."));
+            Timestamp::read_iso(text).ok_or_else(wrong)
         };
-        (self.include_archived || !row.is_archived())
-            && self.filter.slug.as_deref().is_none_or(|slug| slug == row.slug())
-            && self.filter.name.as_deref().is_none_or(words)
-            && self.windowing.next.is_none_or(|next| row.id() < next)
+        let first = Query {
+            name: self.filter.name.clone(),
+            description: self.filter.description.clone(),
+            tags: self.filter.tags.clone(),
+            flags: self.filter.flags.clone(),
+            message: self.message.clone(),
+            include_archived: self.include_archived.unwrap_or(false),
+            limit: self.windowing.limit,
+            next: self.windowing.next,
+            ascending: self.is_ascending(),
+            newest: self.windowing.newest.as_ref().map(|text| moment("newest", text)).transpose()?,
+            oldest: self.windowing.oldest.as_ref().map(|text| moment("oldest", text)).transpose()?,
+            ..Query::default()
+        };
+        let dates = self.dates.iter().map(|text| moment("date", text)).collect::<ApiResult<Vec<_>>>()?;
+        let mut queries = each(&[first], &self.names(own)?, |query, (id, slug)| Query { id: *id, slug: slug.clone(), ..query })?;
+        if !self.authors.is_empty() {
+            queries = each(&queries, &self.authors, |query, author| Query { author: Some(*author), ..query })?;
+        }
+        if !dates.is_empty() {
+            queries = each(&queries, &dates, |query, date| Query { date: Some(*date), ..query })?;
+        }
+        if !self.versions.is_empty() {
+            queries = each(&queries, &self.versions, |query, version| Query { version: Some(*version), ..query })?;
+        }
+        Ok(queries)
     }
 
-    fn page<T: Listed>(&self, mut rows: Vec<T>) -> Page<T> {
-        rows.sort_by_key(|row| std::cmp::Reverse(row.id()));
-        rows.dedup_by_key(|row| row.id());
-        let next = self.size().cut(&mut rows, Listed::id);
-        Page { rows, next }
+    /// The ids and slugs of the rows that are asked for by name. A row that a reference and a slug name must be named by both.
+    fn names(&self, own: &[RefBody]) -> ApiResult<Vec<(Option<Uuid>, Option<String>)>> {
+        if own.iter().any(|own| own.id.is_none() && own.slug.is_none()) {
+            return Err(ApiError::bad_request("A reference in a list names a row by id or slug."));
+        }
+        let mut names: Vec<_> = own.iter().map(|own| (own.id, own.slug.clone())).collect();
+        if own.is_empty() {
+            names.push((None, None));
+        }
+        let Some(slugs) = self.filter.slugs.as_ref().filter(|slugs| !slugs.is_empty()) else { return Ok(names) };
+        if names.len() * slugs.len() > MAX_ALTERNATIVES {
+            return Err(too_many());
+        }
+        let with = |(id, own): &(Option<Uuid>, Option<String>), slug: &String| {
+            own.as_ref().is_none_or(|own| own == slug).then(|| (*id, Some(slug.clone())))
+        };
+        Ok(names.iter().flat_map(|name| slugs.iter().filter_map(|slug| with(name, slug))).collect())
     }
+}
+
+fn too_many() -> ApiError {
+    ApiError::unprocessable(format!("A request holds at most {MAX_ALTERNATIVES} references and alternatives."))
+}
+
+/// Every query with every choice.
+fn each<T>(queries: &[Query], choices: &[T], with: impl Fn(Query, &T) -> Query) -> ApiResult<Vec<Query>> {
+    if queries.len() * choices.len() > MAX_ALTERNATIVES {
+        return Err(too_many());
+    }
+    Ok(queries.iter().flat_map(|query| choices.iter().map(|choice| with(query.clone(), choice))).collect())
 }
 
 /// One page, and where the next one begins.
@@ -69,166 +130,188 @@ pub(crate) struct Page<T> {
     pub(crate) next: Option<Uuid>,
 }
 
+impl<T> Page<T> {
+    /// The bodies of the rows, and what leads to the next page.
+    pub(crate) fn bodies<B: From<T>>(self) -> (Vec<B>, Option<NextBody>) {
+        (self.rows.into_iter().map(Into::into).collect(), self.next.map(|next| NextBody { next }))
+    }
+}
+
+/// One page out of the pages of several lists, never much more than that in memory.
+struct Gathering<T> {
+    size: PageSize,
+    ascending: bool,
+    rows: Vec<T>,
+    /// The row after which some list has more: nothing beyond it belongs to this page.
+    last: Option<Uuid>,
+}
+
+impl<T: Listed> Gathering<T> {
+    fn add(&mut self, page: store::Page<T>) {
+        let place = |id: Uuid| if self.ascending { id.as_u128() } else { u128::MAX - id.as_u128() };
+        let ends = self.last.into_iter().chain(page.cursor(Listed::id));
+        self.last = ends.min_by_key(|id| place(*id));
+        self.rows.extend(page.rows);
+        self.rows.sort_by_key(|row| place(row.id()));
+        self.rows.dedup_by_key(|row| row.id());
+        self.rows.retain(|row| self.last.is_none_or(|last| place(row.id()) <= place(last)));
+        let mut before = 0;
+        let fitting = self.rows.iter().take_while(|row| {
+            let fits = before < PAGE_BYTES;
+            before += row.bytes();
+            fits
+        });
+        let fitting = fitting.count();
+        let more = fitting < self.rows.len();
+        self.rows.truncate(fitting);
+        let cut = self.size.cut(std::mem::take(&mut self.rows));
+        if more || cut.more {
+            self.last = cut.rows.last().map(Listed::id);
+        }
+        self.rows = cut.rows;
+    }
+
+    fn page(self) -> Page<T> {
+        Page { next: self.last.and(self.rows.last().map(Listed::id)), rows: self.rows }
+    }
+}
+
 trait Listed {
     fn id(&self) -> Uuid;
-    fn slug(&self) -> &str;
-    fn name(&self) -> Option<&str>;
-    fn is_archived(&self) -> bool;
+    /// About how large it is.
+    fn bytes(&self) -> usize;
 }
 
-macro_rules! listed {
-    ($($kind:ty => $name:expr),*) => {$(
-        impl Listed for $kind {
-            fn id(&self) -> Uuid {
-                self.id.uuid()
-            }
-            fn slug(&self) -> &str {
-                &self.slug
-            }
-            fn name(&self) -> Option<&str> {
-                let name: fn(&Self) -> Option<&str> = $name;
-                name(self)
-            }
-            fn is_archived(&self) -> bool {
-                self.archived_at.is_some()
-            }
-        }
-    )*};
+impl Listed for Artifact {
+    fn id(&self) -> Uuid {
+        self.id.uuid()
+    }
+
+    fn bytes(&self) -> usize {
+        sizes([&self.tags, &self.meta]) + self.description.as_ref().map_or(0, String::len)
+    }
 }
 
-listed!(Artifact => |row| row.name.as_deref(), Variant => |row| row.name.as_deref(), Revision => |_| None);
+impl Listed for Variant {
+    fn id(&self) -> Uuid {
+        self.id.uuid()
+    }
 
-pub(crate) async fn artifacts(app: &App, scope: Scope, family: Family, ask: Ask) -> ApiResult<Page<Artifact>> {
-    ask.few()?;
+    fn bytes(&self) -> usize {
+        sizes([&self.tags, &self.meta]) + self.description.as_ref().map_or(0, String::len)
+    }
+}
+
+impl Listed for Revision {
+    fn id(&self) -> Uuid {
+        self.id.uuid()
+    }
+
+    fn bytes(&self) -> usize {
+        sizes([&self.data, &self.tags, &self.meta]) + self.description.as_ref().map_or(0, String::len)
+    }
+}
+
+impl Listed for Simple {
+    fn id(&self) -> Uuid {
+        self.artifact.id()
+    }
+
+    fn bytes(&self) -> usize {
+        self.artifact.bytes() + self.revision.as_ref().map_or(0, Revision::bytes)
+    }
+}
+
+fn sizes<const N: usize>(values: [&Option<Value>; N]) -> usize {
+    values.into_iter().flatten().map(|value| size(value, PAGE_BYTES)).sum()
+}
+
+pub(crate) async fn artifacts(app: &App, scope: Scope, family: Family, ask: HistoryQuery) -> ApiResult<Page<Artifact>> {
+    let mut found = ask.gathering();
+    for query in ask.alternatives(&ask.artifact_refs)? {
+        found.add(app.workflows.query_artifacts(scope, family, &query).await?);
+    }
+    Ok(found.page())
+}
+
+/// Artifacts with their newest data.
+pub(crate) async fn simples(app: &App, scope: Scope, family: Family, ask: HistoryQuery) -> ApiResult<Page<Simple>> {
+    let mut found = ask.gathering();
+    for query in ask.alternatives(&ask.artifact_refs)? {
+        found.add(app.workflows.query_simple(scope, family, &query).await?);
+    }
+    Ok(found.page())
+}
+
+pub(crate) async fn variants(app: &App, scope: Scope, family: Family, ask: HistoryQuery) -> ApiResult<Page<Variant>> {
+    let queries = under_artifacts(app, scope, family, &ask, ask.alternatives(&ask.variant_refs)?).await?;
+    let mut found = ask.gathering();
+    for query in queries {
+        found.add(app.workflows.query_variants(scope, family, &query).await?);
+    }
+    Ok(found.page())
+}
+
+pub(crate) async fn revisions(app: &App, scope: Scope, family: Family, ask: HistoryQuery) -> ApiResult<Page<Revision>> {
+    let queries = under_artifacts(app, scope, family, &ask, ask.alternatives(&ask.revision_refs)?).await?;
+    let queries = under_variants(app, scope, family, &ask, queries).await?;
+    let mut found = ask.gathering();
+    for query in queries {
+        found.add(app.workflows.query_revisions(scope, family, &query).await?);
+    }
+    Ok(found.page())
+}
+
+/// The queries under each artifact that is named; nothing named means everywhere. A name that leads nowhere is no row, not an error.
+async fn under_artifacts(app: &App, scope: Scope, family: Family, ask: &HistoryQuery, queries: Vec<Query>) -> ApiResult<Vec<Query>> {
     if ask.artifact_refs.is_empty() {
-        return Ok(ask.page(app.workflows.query_artifacts(scope, family, &ask.query(None, None)).await?));
+        return Ok(queries);
     }
-    let mut rows = named_artifacts(app, scope, family, &ask.artifact_refs).await?;
-    rows.retain(|row| ask.takes(row));
-    Ok(ask.page(rows))
+    each(&queries, &ask.artifact_refs, |query, _| query)?;
+    let mut rows = Vec::new();
+    for reference in &ask.artifact_refs {
+        rows.extend(absent(app.workflows.named(scope, family, reference.id, reference.slug.as_deref()).await)?);
+    }
+    each(&queries, &rows, |query, row| Query { artifact: Some(row.id), ..query })
 }
 
-pub(crate) async fn variants(app: &App, scope: Scope, family: Family, ask: Ask) -> ApiResult<Page<Variant>> {
-    ask.few()?;
-    let roots = roots(app, scope, family, &ask.artifact_refs).await?;
-    let mut rows = Vec::new();
+/// The same for variants, each of which must be under the artifact that the query names.
+async fn under_variants(app: &App, scope: Scope, family: Family, ask: &HistoryQuery, queries: Vec<Query>) -> ApiResult<Vec<Query>> {
     if ask.variant_refs.is_empty() {
-        for root in roots {
-            rows.extend(app.workflows.query_variants(scope, family, &ask.query(root, None)).await?);
-        }
-    } else {
-        rows = named_variants(app, scope, family, &ask.variant_refs).await?;
-        rows.retain(|row| ask.takes(row) && roots.iter().any(|root| root.is_none_or(|root| root == row.artifact)));
+        return Ok(queries);
     }
-    Ok(ask.page(rows))
-}
-
-pub(crate) async fn revisions(app: &App, scope: Scope, family: Family, ask: Ask) -> ApiResult<Page<Revision>> {
-    ask.few()?;
-    let roots = roots(app, scope, family, &ask.artifact_refs).await?;
-    let lines: Vec<Option<VariantId>> = if ask.variant_refs.is_empty() {
-        vec![None]
-    } else {
-        named_variants(app, scope, family, &ask.variant_refs).await?.into_iter().map(|variant| Some(variant.id)).collect()
-    };
+    each(&queries, &ask.variant_refs, |query, _| query)?;
     let mut rows = Vec::new();
-    let under = |row: &Revision| roots.iter().any(|root| root.is_none_or(|root| root == row.artifact));
-    if !ask.revision_refs.is_empty() {
-        rows = named_revisions(app, scope, family, &ask.revision_refs).await?;
-        rows.retain(|row| ask.takes(row) && under(row) && lines.iter().any(|line| line.is_none_or(|line| line == row.variant)));
-    } else if ask.variant_refs.is_empty() {
-        for root in &roots {
-            rows.extend(app.workflows.query_revisions(scope, family, &ask.query(*root, None)).await?);
-        }
-    } else {
-        // A variant is under one artifact, so its rows are all or none of what is asked for.
-        for line in lines {
-            rows.extend(app.workflows.query_revisions(scope, family, &ask.query(None, line)).await?);
-        }
-        rows.retain(under);
+    for reference in &ask.variant_refs {
+        rows.extend(absent(app.workflows.named_variant(scope, family, reference.id, reference.slug.as_deref()).await)?);
     }
-    Ok(ask.page(rows))
+    let mut found = Vec::new();
+    for row in rows {
+        let fits = |query: &&Query| query.artifact.is_none_or(|artifact| artifact == row.artifact);
+        found.extend(queries.iter().filter(fits).map(|query| Query { variant: Some(row.id), ..query.clone() }));
+    }
+    Ok(found)
 }
 
-/// The revisions of a variant, from one version back, newest first; what is archived is part of the history.
-pub(crate) async fn log(
+/// The revisions of a variant, from one version back, newest first.
+pub(crate) async fn logged(
     app: &App,
     scope: Scope,
     family: Family,
     (variant, from): (VariantId, Option<i64>),
     depth: Option<i64>,
-) -> ApiResult<Vec<Revision>> {
-    Ok(app.workflows.log(scope, family, variant, from, depth.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE)).await?)
+) -> ApiResult<Page<Revision>> {
+    let depth = PageSize::within(depth, DEFAULT_PAGE, MAX_PAGE);
+    let found = app.workflows.log(scope, family, variant, from, depth).await?;
+    // The log is as long as was asked for; only where it had to end earlier does it say where to go on.
+    let ended_early = i64::try_from(found.rows.len()).is_ok_and(|rows| rows + 1 < depth.rows());
+    Ok(Page { next: found.cursor(Listed::id).filter(|_| ended_early), rows: found.rows })
 }
 
-/// The artifacts to look under; nothing named means everywhere.
-async fn roots(app: &App, scope: Scope, family: Family, refs: &[RefBody]) -> ApiResult<Vec<Option<ArtifactId>>> {
-    if refs.is_empty() {
-        return Ok(vec![None]);
-    }
-    Ok(named_artifacts(app, scope, family, refs).await?.into_iter().map(|artifact| Some(artifact.id)).collect())
-}
-
-/// A name that leads nowhere is no row, not an error.
 fn absent<T>(found: Result<T, WorkflowError>) -> ApiResult<Option<T>> {
     match found {
         Ok(row) => Ok(Some(row)),
         Err(WorkflowError::NotFound(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-async fn named_artifacts(app: &App, scope: Scope, family: Family, refs: &[RefBody]) -> ApiResult<Vec<Artifact>> {
-    let mut rows = Vec::new();
-    for reference in refs {
-        rows.extend(absent(app.workflows.named(scope, family, reference.id, reference.slug.as_deref()).await)?);
-    }
-    Ok(rows)
-}
-
-async fn named_variants(app: &App, scope: Scope, family: Family, refs: &[RefBody]) -> ApiResult<Vec<Variant>> {
-    let mut rows = Vec::new();
-    for reference in refs {
-        match (reference.id, &reference.slug) {
-            (Some(id), slug) => {
-                let found = absent(app.workflows.variant(scope, family, VariantId::from(id)).await)?;
-                rows.extend(found.filter(|row| slug.as_ref().is_none_or(|slug| *slug == row.slug)));
-            }
-            (None, Some(slug)) => rows.extend(app.workflows.query_variants(scope, family, &by_slug(slug)).await?),
-            (None, None) => return Err(unnamed()),
-        }
-    }
-    Ok(rows)
-}
-
-async fn named_revisions(app: &App, scope: Scope, family: Family, refs: &[RefBody]) -> ApiResult<Vec<Revision>> {
-    let mut rows = Vec::new();
-    for reference in refs {
-        match (reference.id, &reference.slug) {
-            (Some(id), slug) => {
-                let found = absent(app.workflows.revision(scope, family, RevisionId::from(id)).await)?;
-                rows.extend(found.filter(|row| slug.as_ref().is_none_or(|slug| *slug == row.slug)));
-            }
-            (None, Some(slug)) => rows.extend(app.workflows.query_revisions(scope, family, &by_slug(slug)).await?),
-            (None, None) => return Err(unnamed()),
-        }
-    }
-    Ok(rows)
-}
-
-fn by_slug(slug: &str) -> Query {
-    Query { slug: Some(slug.to_owned()), include_archived: true, ..Query::default() }
-}
-
-impl Ask {
-    fn few(&self) -> ApiResult<()> {
-        if self.artifact_refs.len() + self.variant_refs.len() + self.revision_refs.len() > MAX_REFS {
-            return Err(ApiError::unprocessable(format!("A request holds at most {MAX_REFS} references.")));
-        }
-        Ok(())
-    }
-}
-
-fn unnamed() -> ApiError {
-    ApiError::bad_request("A reference in a list names a row by id or slug.")
 }

@@ -1,37 +1,37 @@
-//! Histories on the wire: artifact, variant and revision. Workflows and environments have the same routes; only the names of their fields
-//! differ, so `bodies` and `routes` write both from one text.
+//! Histories on the wire: artifact, variant and revision. Workflows, environments and the aliases of workflows have the same routes; only
+//! the names of their fields differ, so `history!` and `simple!` write each from one text, and their handlers hand over to what is here.
 
-mod bodies;
+mod answers;
+mod deployment;
+mod handlers;
 mod list;
-mod routes;
+mod params;
+mod requests;
+mod simple;
+mod work;
 
 use ::workflows::changeset::Operations;
 use ::workflows::embed::{EmbedLimits, ErrorPolicy};
-use ::workflows::{Change, Delta, Edit, Family, NewArtifact, References, Retrieved, WorkflowError};
-use kernel::{RevisionId, Scope, VariantId};
+use ::workflows::{Change, Delta, Edit, Family, NewArtifact, Reference, References, Retrieved, RowKind, Simple, Words, WorkflowError};
+use kernel::{ArtifactId, RevisionId, Scope, VariantId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::{ApiError, ApiResult};
+use crate::edge::{ApiError, ApiResult, Code, Unused};
 
-pub(crate) use bodies::bodies;
-pub(crate) use list::{Ask, artifacts, log, revisions, variants};
-pub(crate) use routes::routes;
-
-/// Bodies and handlers of one family.
-macro_rules! history {
-    (family: $family:ident, $($names:tt)*) => {
-        const FAMILY: ::workflows::Family = ::workflows::Family::$family;
-
-        crate::histories::bodies! { $($names)* }
-        crate::histories::routes! { $($names)* }
-    };
-}
-
-pub(crate) use history;
+pub(crate) use answers::answers;
+pub(crate) use deployment::deployment;
+pub(crate) use handlers::history;
+pub(crate) use list::{Filter, HistoryQuery, Page, artifacts, logged, revisions, simples, variants};
+pub(crate) use params::{FilterPairs, FilterParams};
+pub(crate) use requests::requests;
+pub(crate) use simple::simple;
+pub(crate) use work::{
+    CommitRequest, FoundRevision, LogRequest, ResolveRequest, ResolvedRevision, RetrieveRequest, commit, log, resolve, retrieve,
+};
 
 const MAX_DEPTH: usize = 20;
 const MAX_EMBEDS: usize = 500;
@@ -39,13 +39,13 @@ const MAX_EMBEDS: usize = 500;
 /// What a new workflow or environment shall be. Unknown keys are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct NewArtifactBody {
-    /// Letters, digits, `-` and single `_`.
+    #[schema(value_type = crate::shapes::SlugText)]
     pub slug: String,
+    #[schema(value_type = Option<crate::shapes::NameText>)]
     pub name: Option<String>,
     pub description: Option<String>,
     #[schema(value_type = Option<Object>)]
     pub flags: Option<Map<String, Value>>,
-    #[schema(value_type = Option<Object>)]
     pub tags: Option<Value>,
     #[schema(value_type = Option<Object>)]
     pub meta: Option<Map<String, Value>>,
@@ -53,27 +53,25 @@ pub struct NewArtifactBody {
 
 impl From<NewArtifactBody> for NewArtifact {
     fn from(body: NewArtifactBody) -> Self {
-        Self {
-            slug: body.slug,
-            name: body.name,
-            description: body.description,
-            flags: body.flags.map(Value::Object),
-            tags: body.tags,
-            meta: body.meta.map(Value::Object),
-        }
+        Self { slug: body.slug, words: words(body.name, body.description, body.tags, body.meta), flags: body.flags }
     }
 }
 
-/// New words for a workflow or environment; what is left out stays.
+/// What people write on a row.
+pub(crate) fn words(name: Option<String>, description: Option<String>, tags: Option<Value>, meta: Option<Map<String, Value>>) -> Words {
+    Words { name, description, tags, meta: meta.map(Value::Object) }
+}
+
+/// New words for a row; what is left out stays. Flags of variants and revisions are not people's to write.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct EditBody {
     /// The same as in the path, or left out.
     pub id: Option<Uuid>,
+    #[schema(value_type = Option<crate::shapes::NameText>)]
     pub name: Option<String>,
     pub description: Option<String>,
     #[schema(value_type = Option<Object>)]
     pub flags: Option<Map<String, Value>>,
-    #[schema(value_type = Option<Object>)]
     pub tags: Option<Value>,
     #[schema(value_type = Option<Object>)]
     pub meta: Option<Map<String, Value>>,
@@ -83,15 +81,9 @@ impl EditBody {
     /// The change, if it is meant for what the path names.
     pub(crate) fn of(self, id: Uuid) -> ApiResult<Edit> {
         if self.id.is_some_and(|named| named != id) {
-            return Err(ApiError::bad_request("The id in the body is not the one in the path."));
+            return Err(ApiError::new(Code::IdMismatch, "The id in the body is not the one in the path."));
         }
-        Ok(Edit {
-            name: self.name,
-            description: self.description,
-            flags: self.flags.map(Value::Object),
-            tags: self.tags,
-            meta: self.meta.map(Value::Object),
-        })
+        Ok(Edit { words: words(self.name, self.description, self.tags, self.meta), flags: self.flags })
     }
 }
 
@@ -100,6 +92,32 @@ impl EditBody {
 pub struct RefBody {
     pub id: Option<Uuid>,
     pub slug: Option<String>,
+    /// Rows of lists have none.
+    #[schema(value_type = Option<String>)]
+    pub version: Unused,
+}
+
+impl RefBody {
+    pub(crate) fn id(id: Uuid) -> Self {
+        Self { id: Some(id), slug: None, version: None }
+    }
+
+    pub(crate) fn slug(slug: String) -> Self {
+        Self { id: None, slug: Some(slug), version: None }
+    }
+}
+
+impl From<RefBody> for Reference {
+    fn from(body: RefBody) -> Self {
+        Self { id: body.id, slug: body.slug, version: None }
+    }
+}
+
+/// The rows that a query names in a list, and the one that its filter names by id.
+pub(crate) fn refs(named: Option<Vec<RefBody>>, id: Option<Uuid>) -> Vec<RefBody> {
+    let mut refs = named.unwrap_or_default();
+    refs.extend(id.map(RefBody::id));
+    refs
 }
 
 /// Which rows to list, by their words.
@@ -107,8 +125,24 @@ pub struct RefBody {
 pub struct FilterBody {
     /// The whole slug.
     pub slug: Option<String>,
+    /// Any of these slugs.
+    pub slugs: Option<Vec<String>>,
     /// Part of the slug or name.
     pub name: Option<String>,
+    pub description: Option<String>,
+    /// What the row shows.
+    #[schema(value_type = Option<Object>)]
+    pub flags: Option<Map<String, Value>>,
+    /// What the row's tags contain.
+    pub tags: Option<Value>,
+}
+
+impl From<FilterBody> for Filter {
+    fn from(body: FilterBody) -> Self {
+        let FilterBody { slug, slugs, name, description, flags, tags } = body;
+        let slugs = slug.map_or(slugs, |slug| Some(vec![slug]));
+        Self { slugs, name, description, flags, tags }
+    }
 }
 
 /// Which page to list.
@@ -116,8 +150,27 @@ pub struct FilterBody {
 pub struct WindowingBody {
     /// 100 by default, 500 at most.
     pub limit: Option<i64>,
-    /// `windowing.next` of the page before.
+    /// `windowing.next` of the page before, or the id of the last row seen.
     pub next: Option<Uuid>,
+    pub order: Option<Order>,
+    /// Rows that were not made after this time.
+    pub newest: Option<String>,
+    /// Rows that were not made before this time.
+    pub oldest: Option<String>,
+}
+
+/// Which rows come first: `descending`, the newest, unless something else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    Ascending,
+    Descending,
+}
+
+impl Order {
+    fn read(text: &str) -> Option<Self> {
+        serde_json::from_value(json!(text)).ok()
+    }
 }
 
 /// Where the next page begins.
@@ -145,7 +198,7 @@ pub(crate) fn change(family: Family, data: Option<Value>, delta: Option<DeltaBod
     let Some(DeltaBody { set, remove, operations: Some(operations) }) = delta else {
         return Change::read(data, delta.map(|body| Delta { set: body.set, remove: body.remove }));
     };
-    if data.is_some() || set.is_some() || remove.is_some() || family != Family::Workflow {
+    if data.is_some() || set.is_some() || remove.is_some() || family == Family::Environment {
         return Err(WorkflowError::BadRequest("`delta.operations` of a workflow stand alone: give no data, set or remove.".to_owned()));
     }
     Ok(Change::Operations(Operations::parse(&operations)?))
@@ -169,32 +222,15 @@ pub struct ReferenceFields {
 pub struct VersionedRef {
     id: Option<Uuid>,
     slug: Option<String>,
-    #[schema(example = "3")]
+    #[schema(value_type = Option<crate::shapes::VersionNumber>)]
     version: Option<String>,
 }
 
-/// Which revision to read.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-pub struct RetrieveRevision {
-    /// The key of a deployment; `{workflow slug}.revision` if it is left out.
-    pub key: Option<String>,
-    /// Put embeds in place.
-    #[serde(default)]
-    pub resolve: bool,
-    #[serde(flatten)]
-    #[schema(value_type = ReferenceFields)]
-    pub references: Map<String, Value>,
-}
-
 /// How far embeds may reach and what becomes of those that fail.
-#[derive(Debug, Default, Deserialize, ToSchema)]
+#[derive(Debug, Default)]
 pub struct EmbedOptions {
-    /// 10 by default, 20 at most.
     pub max_depth: Option<usize>,
-    /// 100 by default, 500 at most.
     pub max_embeds: Option<usize>,
-    /// `exception` (the default), `placeholder` or `keep`.
-    #[schema(value_type = Option<String>)]
     pub error_policy: Option<ErrorPolicy>,
 }
 
@@ -217,8 +253,13 @@ impl EmbedOptions {
 /// How embeds were put in place.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct ResolutionInfo {
-    pub embeds_resolved: usize,
+    /// What each embed that was put in place refers to, in that order.
+    #[schema(value_type = Vec<Object>)]
+    pub references_used: Vec<Value>,
     pub depth_reached: usize,
+    pub embeds_resolved: usize,
+    /// What failed and was left as it was, or has a placeholder.
+    pub errors: Vec<String>,
 }
 
 /// How a revision was found.
@@ -239,68 +280,49 @@ pub struct SelectorBody {
 
 impl RetrievalInfo {
     pub(crate) fn of(family: Family, found: &Retrieved) -> Self {
-        let Retrieved { artifact, variant, revision, key } = found;
-        let family = family.name();
-        let references = json!({
-            family: {"id": artifact.id, "slug": artifact.slug},
-            format!("{family}_variant"): {"id": variant.id, "slug": variant.slug},
-            format!("{family}_revision"): {"id": revision.id, "slug": revision.slug, "version": revision.version.to_string()},
-        });
-        Self { references, selector: key.clone().map(|key| SelectorBody { key }) }
+        let selector = found.deployment.as_ref().map(|deployment| SelectorBody { key: deployment.key.clone() });
+        Self { references: Value::Object(found.all_references(family)), selector }
     }
 }
 
-/// The revision that the references name.
-pub(crate) async fn retrieve(
+/// The revision that the references name, if they lead to one.
+pub(crate) async fn find(
     app: &App,
     scope: Scope,
     family: Family,
     fields: &Map<String, Value>,
     key: Option<&str>,
-) -> ApiResult<Retrieved> {
-    let references = References::read(fields)?;
-    Ok(match family {
-        Family::Workflow => app.workflows.retrieve(scope, &references, key).await?,
-        Family::Environment => app.workflows.retrieve_environment(scope, &references).await?,
-    })
+) -> ApiResult<Option<Retrieved>> {
+    Ok(app.workflows.look_up(scope, family, &References::read(fields)?, key).await?)
 }
 
 /// The data with its embeds in place.
-pub(crate) async fn resolve(app: &App, scope: Scope, data: Value, options: &EmbedOptions) -> ApiResult<(Value, ResolutionInfo)> {
+pub(crate) async fn in_place(app: &App, scope: Scope, data: Value, options: &EmbedOptions) -> ApiResult<(Value, ResolutionInfo)> {
     let resolved = app.workflows.resolve(scope, data, options.limits()?, options.error_policy.unwrap_or_default()).await;
     let resolved = resolved.map_err(::workflows::WorkflowError::from)?;
-    Ok((resolved.value, ResolutionInfo { embeds_resolved: resolved.count, depth_reached: resolved.depth }))
+    let info = ResolutionInfo {
+        references_used: resolved.references.iter().map(|reference| Value::Object(reference.entities())).collect(),
+        depth_reached: resolved.depth,
+        embeds_resolved: resolved.count,
+        errors: resolved.errors.iter().map(ToString::to_string).collect(),
+    };
+    Ok((resolved.value, info))
 }
 
 /// The flags of an artifact as they are shown; of an environment they say whether it is guarded.
 pub(crate) fn flags(family: Family, artifact: &::workflows::Artifact) -> Option<Value> {
-    let flags = artifact.flags.clone();
-    if family == Family::Workflow {
-        return flags;
+    match family {
+        Family::Environment => Some(json!({"is_guarded": artifact.is_guarded})),
+        Family::Workflow | Family::Application | Family::Evaluator => artifact.flags(),
     }
-    let mut flags = flags.unwrap_or_else(|| json!({}));
-    flags["is_guarded"] = json!(artifact.is_guarded);
-    Some(flags)
 }
 
-/// The variant to fork: by its id, or by the id or slug in a reference.
-pub(crate) async fn fork_source(
-    app: &App,
-    scope: Scope,
-    family: Family,
-    id: Option<Uuid>,
-    reference: Option<&RefBody>,
-) -> ApiResult<VariantId> {
-    let named = id.or_else(|| reference.and_then(|reference| reference.id));
-    if let Some(id) = named {
-        return Ok(VariantId::from(id));
+/// The same for an artifact with its newest revision, whose flags are shown.
+pub(crate) fn simple_flags(family: Family, simple: &Simple) -> Option<Value> {
+    match family {
+        Family::Environment => flags(family, &simple.artifact),
+        Family::Workflow | Family::Application | Family::Evaluator => simple.flags(),
     }
-    let Some(slug) = reference.and_then(|reference| reference.slug.clone()) else {
-        return Err(ApiError::bad_request("Name the variant to fork by id or slug."));
-    };
-    let ask = Ask { variant_refs: vec![RefBody { id: None, slug: Some(slug) }], include_archived: true, ..Ask::default() };
-    let found = variants(app, scope, family, ask).await?.rows.pop();
-    Ok(found.ok_or_else(|| ApiError::not_found(format!("{} variant not found", family.title())))?.id)
 }
 
 /// The variant whose history is asked for, and the version it begins with.
@@ -318,6 +340,6 @@ pub(crate) async fn log_start(
         return Ok((app.workflows.variant(scope, family, VariantId::from(id)).await?.id, None));
     }
     let Some(id) = artifact else { return Err(ApiError::bad_request("Name a variant, a revision or the whole by id.")) };
-    let fields = Map::from_iter([(family.name().to_owned(), json!({"id": id}))]);
-    Ok((retrieve(app, scope, family, &fields, None).await?.variant.id, None))
+    let found = app.workflows.simple(scope, family, ArtifactId::from(id)).await?.variant;
+    Ok((found.ok_or_else(|| ApiError::new(RowKind::from(family).into(), format!("{} variant not found", family.title())))?, None))
 }

@@ -11,23 +11,22 @@ use http::HeaderMap;
 use uuid::Uuid;
 
 use super::access::check_origin;
-use super::respond;
+use super::{message, respond};
 use crate::App;
 use crate::edge::ApiResult;
-use crate::edge::extract::read_body;
 
 pub(crate) const PATH: &str = "/mcp/conformance";
 
 pub(crate) fn route(app: &App) -> MethodRouter<App> {
-    let fixtures: Arc<dyn Surface> = Arc::new(Conformance::new(app.connections.signer.clone()));
+    let fixtures: Arc<dyn Surface> = Arc::new(Conformance::new(app.signer.clone()));
     let shared = fixtures.clone();
     get(move |state, headers| changes(state, headers, shared)).post(move |state, headers, request| post(state, headers, request, fixtures))
 }
 
 async fn post(State(app): State<App>, headers: HeaderMap, request: Request, fixtures: Arc<dyn Surface>) -> ApiResult<Response> {
     check_origin(&app, &headers)?;
-    let body = read_body(request, app.options.body_limit).await?;
-    Ok(respond(app.mcp.post(Uuid::nil(), &headers, fixtures, &body).await))
+    let message = message(&app, Uuid::nil().into(), request).await?;
+    Ok(respond(app.mcp.post(Uuid::nil(), &headers, fixtures, message).await))
 }
 
 async fn changes(State(app): State<App>, headers: HeaderMap, fixtures: Arc<dyn Surface>) -> ApiResult<Response> {

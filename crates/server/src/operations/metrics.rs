@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use calls::Outcome;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -12,7 +13,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use tools::Outcome;
 
 use super::trigger_metrics::TriggerMetrics;
 use crate::App;
@@ -27,7 +27,9 @@ pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     calls: Family<OutcomeLabels, Counter>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
+    calls_unwritten: Gauge,
     broken_connections: Family<BrokenLabels, Gauge>,
+    embeddings: Family<OutcomeLabels, Counter>,
     triggers: TriggerMetrics,
 }
 
@@ -63,11 +65,17 @@ impl Default for Metrics {
         registry.register("http_requests", "Requests answered", requests.clone());
         registry.register("tool_calls", "Calls of tools, by how they ended", calls.clone());
         registry.register("http_request_duration_seconds", "Time to answer a request", durations.clone());
+        let calls_unwritten = Gauge::default();
+        let help = "Calls that ended and that the database did not take yet";
+        registry.register("tool_calls_unwritten", help, calls_unwritten.clone());
         let broken_connections = Family::default();
         let help = "Connections that are not valid, or whose service refuses the credential";
         registry.register("broken_connections", help, broken_connections.clone());
+        let embeddings = Family::default();
+        let help = "Requests to the embeddings API, by how they ended, and use cases that were not asked about";
+        registry.register("embeddings_requests", help, embeddings.clone());
         let triggers = TriggerMetrics::new(&mut registry);
-        Self { registry, requests, calls, durations, broken_connections, triggers }
+        Self { registry, requests, calls, durations, calls_unwritten, broken_connections, embeddings, triggers }
     }
 }
 
@@ -93,7 +101,7 @@ impl Metrics {
 
 /// Metrics for Prometheus
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "Operations",
-    responses((status = 200, description = "Prometheus text format", body = String, content_type = "text/plain")))]
+    responses((status = 200, description = "Prometheus text format", body = String, content_type = "application/openmetrics-text")))]
 pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, ApiError> {
     match app.connections.broken().await {
         Ok(broken) => {
@@ -103,7 +111,14 @@ pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, ApiError
         }
         Err(error) => tracing::warn!(%error, "broken connections could not be counted"),
     }
-    app.metrics.calls(app.tools.audit.counts());
+    app.metrics.calls(app.calls.call_counts());
+    app.metrics.calls_unwritten.set(i64::try_from(app.calls.unwritten_calls()).unwrap_or(i64::MAX));
+    if let Some(remote) = app.catalog.remote_embedder() {
+        let counts = remote.counts();
+        for (outcome, count) in [("ok", counts.answered), ("failed", counts.failed), ("dropped", counts.dropped)] {
+            app.metrics.embeddings.get_or_create(&OutcomeLabels { outcome }).inner().store(count, Ordering::Relaxed);
+        }
+    }
     app.metrics.triggers.read(&app.triggers).await;
     let mut text = String::new();
     encode(&mut text, &app.metrics.registry).map_err(|error| ApiError::internal(&error))?;

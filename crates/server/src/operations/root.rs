@@ -1,15 +1,15 @@
 //! `/`: where to go from here.
 
 use askama::Template;
-use axum::Json;
 use axum::extract::State;
-use axum::response::{Html, IntoResponse, Response};
-use http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::App;
-use crate::edge::{ApiError, ApiResult};
+use crate::edge::Json;
+use crate::edge::page::html;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -31,21 +31,21 @@ pub struct Root {
 struct Page<'a> {
     version: &'a str,
     url: &'a str,
+    nonce: String,
 }
 
 /// Where to go from here
 ///
 /// A page for browsers, JSON for everybody else.
 #[utoipa::path(get, path = "/", operation_id = "root", tag = "Operations", responses((status = 200, body = Root)))]
-pub(crate) async fn root(State(app): State<App>, headers: HeaderMap) -> ApiResult<Response> {
-    let url = app.connections.public_url.trim_end_matches('/');
+pub(crate) async fn root(State(app): State<App>, headers: HeaderMap) -> Response {
+    let url = app.options.public_url();
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") {
-        let page = Page { version: VERSION, url }.render().map_err(|error| ApiError::internal(&error))?;
-        return Ok(Html(page).into_response());
+        return html(StatusCode::OK, "form-action 'none'", |nonce| Page { version: VERSION, url, nonce });
     }
     let at = |path: &str| format!("{url}{path}");
     let root =
         Root { name: "toolyard", version: VERSION, docs: at("/docs"), openapi: at("/openapi.json"), ready: at("/ready"), mcp: at("/mcp") };
-    Ok(Json(root).into_response())
+    Json(root).into_response()
 }

@@ -1,18 +1,28 @@
 //! Pages for people: where a key is typed and where a provider sends them back. Public: what opens them is the signed ticket.
 
+pub mod account;
+pub mod invitation;
+pub mod link;
+pub mod provider;
+pub mod sign_in;
+
 use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::extract::{Request, State};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use connections::{ConnectionError, Finished, HostedForm, Returned};
-use http::StatusCode;
+use http::{Method, StatusCode};
 use serde_json::json;
 use utoipa::IntoParams;
 
 use crate::App;
 use crate::edge::extract::{query_values, read_body};
+use crate::edge::page::html;
 use crate::edge::{ApiError, PathOf};
+
+const NOT_ACTIVATED: &str = "Connection could not be activated. Please try again.";
+const FORM_AND_LOGO: &str = "img-src https: data:; form-action 'self'";
 
 /// What a provider says when it sends a person back.
 #[derive(IntoParams)]
@@ -26,6 +36,8 @@ pub struct CallbackQuery {
     pub status: Option<String>,
     /// The account that a provider connected itself; it must be the one that was begun.
     pub connected_account_id: Option<String>,
+    /// Who answers (RFC 9207); it must be the provider that was asked.
+    pub iss: Option<String>,
 }
 
 impl std::fmt::Debug for CallbackQuery {
@@ -46,6 +58,7 @@ impl CallbackQuery {
             error_message: first("error_message"),
             status: first("status"),
             connected_account_id: first("connected_account_id"),
+            iss: first("iss"),
         }
     }
 }
@@ -58,6 +71,7 @@ struct ConnectPage<'a> {
     slug: &'a str,
     fields: Vec<FormField>,
     error: Option<String>,
+    nonce: String,
 }
 
 struct FormField {
@@ -78,35 +92,58 @@ struct DonePage<'a> {
     /// The message for the window that opened this one, as JSON that is safe inside a script.
     message: String,
     origin: String,
+    nonce: String,
 }
 
 /// Where a provider sends a person back
 #[utoipa::path(get, path = "/tools/connections/callback", operation_id = "callback_tool_connection", tag = "Tools", params(CallbackQuery),
-    responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "It is not")))]
-pub(crate) async fn callback(State(app): State<App>, uri: http::Uri) -> Response {
-    let query = CallbackQuery::read(&uri);
+    responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "It is not", body = String, content_type = "text/html")))]
+pub(crate) async fn callback(State(app): State<App>, method: Method, uri: http::Uri) -> Response {
+    come_back(&app, &method, &uri, None).await
+}
+
+/// Where the provider of one OAuth app sends a person back
+///
+/// Each app has an address of its own, so that what one provider sends back is never taken for the answer of another.
+#[utoipa::path(get, path = "/tools/connections/callback/{app}", operation_id = "callback_oauth_app", tag = "Tools", params(("app" = String, Path), CallbackQuery),
+    responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "It is not", body = String, content_type = "text/html")))]
+pub(crate) async fn callback_of_app(State(app): State<App>, PathOf(tag): PathOf<String>, method: Method, uri: http::Uri) -> Response {
+    come_back(&app, &method, &uri, Some(&tag)).await
+}
+
+/// What only looks at a link must not use it up.
+fn not_a_get(method: &Method) -> Option<Response> {
+    (method == Method::HEAD).then(|| (StatusCode::METHOD_NOT_ALLOWED, [(http::header::ALLOW, "GET")]).into_response())
+}
+
+async fn come_back(app: &App, method: &Method, uri: &http::Uri, redirect_tag: Option<&str>) -> Response {
+    if let Some(refused) = not_a_get(method) {
+        return refused;
+    }
+    let query = CallbackQuery::read(uri);
     let refused = query.error_description.or(query.error_message).or(query.error);
     let refused =
         refused.or_else(|| query.status.filter(|status| status == "failed").map(|_| "Authorization failed. Please try again.".to_owned()));
-    let Some(state) = query.state.as_deref() else {
-        return failure(
-            &app,
-            StatusCode::BAD_REQUEST,
-            refused.as_deref().unwrap_or("Connection could not be activated. Please try again."),
-        );
+    // Without a state of ours nobody knows whose words the address holds, so they are not shown.
+    let Some(state) = query.state.as_deref() else { return failure(app, StatusCode::BAD_REQUEST, NOT_ACTIVATED) };
+    let returned = Returned {
+        state,
+        code: query.code.as_deref(),
+        error: refused.as_deref(),
+        account: query.connected_account_id.as_deref(),
+        issuer: query.iss.as_deref(),
+        redirect_tag,
     };
-    let returned =
-        Returned { state, code: query.code.as_deref(), error: refused.as_deref(), account: query.connected_account_id.as_deref() };
     match app.connections.callback(returned).await {
-        Ok(finished) => success(&app, &finished),
-        Err(ConnectionError::BadAttempt) => failure(&app, StatusCode::BAD_REQUEST, "Connection could not be activated. Please try again."),
-        Err(error) => failed(&app, error),
+        Ok(finished) => success(app, &finished),
+        Err(ConnectionError::BadAttempt) => failure(app, StatusCode::BAD_REQUEST, NOT_ACTIVATED),
+        Err(error) => failed(app, error),
     }
 }
 
 /// The page where a person types a credential
 #[utoipa::path(get, path = "/connect/{ticket}", operation_id = "show_connect_page", tag = "Pages", params(("ticket" = String, Path)),
-    responses((status = 200, description = "A form", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more")))]
+    responses((status = 200, description = "A form", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more", body = String, content_type = "text/html")))]
 pub(crate) async fn show(State(app): State<App>, PathOf(ticket): PathOf<String>) -> Response {
     match app.connections.hosted_form(&ticket).await {
         Ok(form) => page(StatusCode::OK, &form, &BTreeMap::new(), None),
@@ -117,8 +154,8 @@ pub(crate) async fn show(State(app): State<App>, PathOf(ticket): PathOf<String>)
 /// Take what a person typed
 #[utoipa::path(post, path = "/connect/{ticket}", operation_id = "submit_connect_page", tag = "Pages", params(("ticket" = String, Path)),
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
-    responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more"),
-        (status = 422, description = "The credential was refused; the form is shown again")))]
+    responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more", body = String, content_type = "text/html"),
+        (status = 422, description = "The credential was refused; the form is shown again", body = String, content_type = "text/html")))]
 pub(crate) async fn submit(State(app): State<App>, PathOf(ticket): PathOf<String>, request: Request) -> Response {
     let body = match read_body(request, app.options.body_limit).await {
         Ok(body) => body,
@@ -151,8 +188,8 @@ fn page(status: StatusCode, form: &HostedForm, values: &BTreeMap<String, String>
         value: if field.secret { String::new() } else { values.get(name).or(field.default.as_ref()).cloned().unwrap_or_default() },
         required: !field.optional,
     });
-    let page = ConnectPage { name: &form.integration_name, logo: form.logo.as_deref(), slug: &form.slug, fields: fields.collect(), error };
-    render(status, &page)
+    let (name, logo, slug, fields) = (&form.integration_name, form.logo.as_deref(), &form.slug, fields.collect());
+    html(status, FORM_AND_LOGO, |nonce| ConnectPage { name, logo, slug, fields, error, nonce })
 }
 
 fn success(app: &App, finished: &Finished) -> Response {
@@ -183,14 +220,5 @@ fn failure(app: &App, status: StatusCode, text: &str) -> Response {
 fn done(app: &App, status: StatusCode, title: &str, text: &str, logo: Option<&str>, message: &serde_json::Value) -> Response {
     let origin = json!(app.options.web_origin).to_string().replace('<', "\\u003c");
     let message = message.to_string().replace('<', "\\u003c");
-    render(status, &DonePage { title, text, logo, message, origin })
-}
-
-fn render(status: StatusCode, page: &impl Template) -> Response {
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src https: data:; form-action 'self'; frame-ancestors 'none'";
-    let headers = [("cache-control", "no-store"), ("referrer-policy", "no-referrer"), ("content-security-policy", policy)];
-    match page.render() {
-        Ok(html) => (status, headers, Html(html)).into_response(),
-        Err(error) => ApiError::internal(&error).into_response(),
-    }
+    html(status, FORM_AND_LOGO, |nonce| DonePage { title, text, logo, message, origin, nonce })
 }

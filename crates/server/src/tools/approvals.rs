@@ -1,17 +1,17 @@
 //! `/tools/approvals` and `/tools/permissions`: calls that wait for a person, and what the project says about calls.
 
-use axum::Json;
 use axum::extract::State;
+use calls::permission::{MatchedArgument, MatchedRule};
+use calls::{Approval, ApprovalFilter};
 use kernel::{ApprovalId, UserId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tools::{Approval, ApprovalFilter};
+use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped};
 
 /// A call that waits, or waited, for a person's word.
 #[derive(Debug, Serialize, ToSchema)]
@@ -82,7 +82,7 @@ pub struct ApprovalsAnswer {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct ListApprovals {
-    /// `pending`, `approved`, `denied`, `used` or `expired`.
+    #[param(inline, required = false, value_type = crate::shapes::ApprovalWord)]
     pub status: Option<String>,
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
@@ -93,7 +93,7 @@ pub struct ListApprovals {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
-    pub decision: Word,
+    pub decision: ApprovalDecision,
     /// Why; a denied caller reads it.
     pub note: Option<String>,
 }
@@ -101,7 +101,7 @@ pub struct Decision {
 /// Yes or no.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Word {
+pub enum ApprovalDecision {
     Approve,
     Deny,
 }
@@ -115,7 +115,7 @@ pub(crate) async fn list(
     QueryOf(list): QueryOf<ListApprovals>,
 ) -> ApiResult<Json<ApprovalsAnswer>> {
     let filter = ApprovalFilter { status: list.status, limit: list.limit, cursor: list.cursor.map(ApprovalId::from) };
-    let page = app.tools.approvals(scope, &filter).await?;
+    let page = app.calls.approvals(scope, &filter).await?;
     let approvals: Vec<ApprovalBody> = page.approvals.into_iter().map(Into::into).collect();
     Ok(Json(ApprovalsAnswer { count: approvals.len(), cursor: page.cursor.map(ApprovalId::uuid), approvals }))
 }
@@ -128,7 +128,7 @@ pub(crate) async fn fetch(
     State(app): State<App>,
     PathOf(id): PathOf<Uuid>,
 ) -> ApiResult<Json<ApprovalAnswer>> {
-    Ok(Json(app.tools.approval(scope, ApprovalId::from(id)).await?.into()))
+    Ok(Json(app.calls.approval(scope, ApprovalId::from(id)).await?.into()))
 }
 
 /// Approve or deny a call that waits
@@ -143,8 +143,8 @@ pub(crate) async fn decide(
     PathOf(id): PathOf<Uuid>,
     Payload(body): Payload<Decision>,
 ) -> ApiResult<Json<ApprovalAnswer>> {
-    let approved = body.decision == Word::Approve;
-    Ok(Json(app.tools.decide(scope, ApprovalId::from(id), approved, body.note.as_deref()).await?.into()))
+    let approved = body.decision == ApprovalDecision::Approve;
+    Ok(Json(app.calls.decide(scope, ApprovalId::from(id), approved, body.note.as_deref()).await?.into()))
 }
 
 /// What the project says about calls.
@@ -167,7 +167,7 @@ pub struct SetPolicy {
 #[utoipa::path(get, path = "/tools/permissions", operation_id = "fetch_tool_permissions", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = PolicyAnswer)))]
 pub(crate) async fn policy(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<PolicyAnswer>> {
-    let policy = app.tools.policy(scope.project).await?;
+    let policy = app.calls.policy(scope.project).await?;
     Ok(Json(PolicyAnswer { permissions: policy.as_ref().clone() }))
 }
 
@@ -179,6 +179,89 @@ pub(crate) async fn set_policy(
     State(app): State<App>,
     Payload(body): Payload<SetPolicy>,
 ) -> ApiResult<Json<PolicyAnswer>> {
-    let policy = app.tools.set_policy(scope, body.permissions).await?;
+    let policy = app.calls.set_policy(scope, body.permissions).await?;
     Ok(Json(PolicyAnswer { permissions: policy.as_ref().clone() }))
+}
+
+/// A call to be explained.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainCall {
+    /// A ref, as in a call.
+    #[schema(example = "tools.native.github.CREATE_AN_ISSUE.main")]
+    pub name: String,
+    /// What it would be called with.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub arguments: Map<String, Value>,
+}
+
+/// What would happen to a call, and why.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ExplanationAnswer {
+    /// The name of the tool, as rules see it.
+    pub tool: String,
+    /// Other names of it that rules may use.
+    pub also: Vec<String>,
+    /// Whether the tool is known only to read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    /// `allow`, `ask` or `deny`.
+    pub permission: &'static str,
+    /// `rule` or `default`.
+    pub decided_by: &'static str,
+    /// The rules that fit, the one that decides first.
+    pub rules: Vec<MatchedRuleBody>,
+    /// The same in words.
+    pub why: String,
+}
+
+/// A rule that fits a call.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MatchedRuleBody {
+    /// Its place in the project's permissions.
+    pub index: usize,
+    pub pattern: String,
+    pub permission: &'static str,
+    /// The argument that made it fit, where the rule asks for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument: Option<MatchedArgumentBody>,
+}
+
+/// An argument that made a rule fit.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MatchedArgumentBody {
+    /// Where it is, as `owner` or `labels.0`.
+    pub name: String,
+    pub value: String,
+}
+
+/// Explain what the project's permissions say to a call
+///
+/// Nothing is called, and nobody is asked.
+#[utoipa::path(post, path = "/tools/permissions/explain", operation_id = "explain_tool_permission", tag = "Tools", security(("key" = ["view_tools"])),
+    request_body = ExplainCall, responses((status = 200, body = ExplanationAnswer), (status = 400, description = "Not a ref"), (status = 404, description = "No such tool")))]
+pub(crate) async fn explain(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    Payload(body): Payload<ExplainCall>,
+) -> ApiResult<Json<ExplanationAnswer>> {
+    let found = app.calls.explain(scope, &body.name, body.arguments).await?;
+    let argument = |argument: MatchedArgument| MatchedArgumentBody { name: argument.name, value: argument.value };
+    let rule = |rule: MatchedRule| MatchedRuleBody {
+        index: rule.index,
+        pattern: rule.pattern,
+        permission: rule.permission.name(),
+        argument: rule.argument.map(argument),
+    };
+    let rules: Vec<MatchedRuleBody> = found.rules.into_iter().map(rule).collect();
+    Ok(Json(ExplanationAnswer {
+        tool: found.tool,
+        also: found.also,
+        read_only: found.read_only,
+        permission: found.permission.name(),
+        decided_by: if rules.is_empty() { "default" } else { "rule" },
+        rules,
+        why: found.why,
+    }))
 }

@@ -1,24 +1,27 @@
 //! `POST /tools/call`
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use calls::{CallError, CallReply, CallRequest, GatewayContext, ToolResult};
+use definitions::Verdict;
+use definitions::ops;
 use http::{HeaderMap, StatusCode};
-use kernel::{CallRef, Timestamp};
+use kernel::json::size;
+use kernel::{CallName, CallRef, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tools::permission::Permission;
-use tools::{CallError, CallReply, CallRequest, ToolResult, ops};
 use utoipa::ToSchema;
 use uuid::Uuid;
+use work::{LARGE, in_place};
 
 use super::approvals::ApprovalBody;
 use crate::edge::auth::RunTools;
 use crate::edge::watch::within;
-use crate::edge::{ApiError, ApiResult, Payload, Scoped};
-use crate::{App, run_limit};
+use crate::edge::{ApiError, ApiResult, Code, Json, Payload, Scoped};
+use crate::{App, addresses, run_limit};
 
 /// Says what kind of run the caller is.
 pub(crate) const RUN_KIND: &str = "x-agenta-run-kind";
@@ -32,6 +35,31 @@ const GRACE: Duration = Duration::from_secs(10);
 #[serde(deny_unknown_fields)]
 pub struct CallTool {
     pub data: CallData,
+    /// For `gateway.search` and `gateway.run`: what the runner knows and its model does not choose.
+    pub context: Option<CallContext>,
+}
+
+/// Which connection a call of `gateway.run` goes through, and which integrations one of `gateway.search` is about.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallContext {
+    pub provider: Option<String>,
+    pub integration: Option<String>,
+    /// The slug of the connection; it may be left out where there is one only.
+    pub connection: Option<String>,
+    pub tool: Option<String>,
+    /// As `/tools/resolve` answered it; a call is refused when the integration's tools changed since.
+    pub toolkit_version: Option<String>,
+    /// The same by integration, for a search.
+    #[serde(default)]
+    pub toolkit_versions: BTreeMap<String, String>,
+}
+
+impl From<CallContext> for GatewayContext {
+    fn from(said: CallContext) -> Self {
+        let CallContext { provider, integration, connection, tool, toolkit_version, toolkit_versions } = said;
+        Self { provider, integration, connection, tool, toolkit_version, toolkit_versions }
+    }
 }
 
 /// The call, as model APIs write it.
@@ -41,10 +69,11 @@ pub struct CallData {
     /// Comes back as `tool_call_id`.
     pub id: String,
     #[serde(rename = "type")]
-    #[schema(example = "function")]
+    #[schema(value_type = Option<crate::shapes::FunctionWord>)]
     pub kind: Option<String>,
     pub function: CallFunction,
     /// The caller's own word, `ask` or `deny`, where it wants more care than the project does.
+    #[schema(value_type = Option<crate::shapes::PermissionWord>)]
     pub permission: Option<String>,
     /// The place of the call among those of one message, as some model APIs write it; not used.
     pub index: Option<u32>,
@@ -57,7 +86,7 @@ pub struct CallFunction {
     #[schema(example = "tools.native.github.CREATE_AN_ISSUE.github-main")]
     pub name: String,
     /// An object, or a string that holds one.
-    #[schema(value_type = Object)]
+    #[schema(value_type = crate::document::ObjectOrText)]
     pub arguments: Value,
 }
 
@@ -119,8 +148,8 @@ impl CallOutcome {
                 Ok(Self::Done(Box::new(CallAnswer { call })))
             }
             Err(CallError::Waiting(approval)) => {
-                let told = approval.told(app.connections.public_url.trim_end_matches('/'));
-                let call = body(approval.id.uuid(), app.tools.clock.now(), told, false, tool_call_id);
+                let told = approval.told(&addresses::approvals(app.options.public_url()));
+                let call = body(approval.id.uuid(), app.clock.now(), told, false, tool_call_id);
                 Ok(Self::Waiting(Box::new(WaitingAnswer { count: 1, approval: (*approval).into(), call })))
             }
             Err(error) => Err(error.into()),
@@ -142,10 +171,10 @@ impl IntoResponse for CallOutcome {
 /// With an `Idempotency-Key` header, a repeated call returns the first result and runs nothing. A call that must ask answers 202 with an
 /// approval; made again once that is approved, it goes through.
 #[utoipa::path(post, path = "/tools/call", operation_id = "call_tool", tag = "Tools", security(("key" = ["run_tools"])), request_body = CallTool,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes a repeated call return the first result")),
+    params(("Idempotency-Key" = inline(Option<crate::shapes::IdempotencyKeyText>), Header, description = "Makes a repeated call return the first result")),
     responses((status = 200, body = CallAnswer), (status = 202, body = WaitingAnswer, description = "Waits for a person"),
         (status = 400, description = "Bad ref, arguments or connection"), (status = 403, description = "Denied, or the key lacks what the tool needs"),
-        (status = 404, description = "No such connection, action or workflow"), (status = 424, description = "The service refused or could not be reached"),
+        (status = 404, description = "No such connection, action or workflow"), (status = 424, description = "The service refused or could not be reached"), (status = 429, description = "The project keeps as many runs or approvals as it may"),
         (status = 502, description = "The service failed")))]
 pub(crate) async fn call(
     Scoped(scope, _): Scoped<RunTools>,
@@ -153,9 +182,10 @@ pub(crate) async fn call(
     headers: HeaderMap,
     Payload(body): Payload<CallTool>,
 ) -> ApiResult<CallOutcome> {
-    let limit = time_limit(&app, &body.data.function.name);
-    let (request, tool_call_id) = request(&app, &headers, body.data)?;
-    let reply = within(limit, app.tools.call(scope, request)).await?;
+    let (mut request, tool_call_id) = request(&app, &headers, body.data)?;
+    request.gateway = body.context.unwrap_or_default().into();
+    let limit = time_limit(&app, &request.name);
+    let reply = within(limit, app.calls.call(scope, request)).await?;
     CallOutcome::of(&app, reply, tool_call_id)
 }
 
@@ -164,9 +194,10 @@ pub(crate) fn request(app: &App, headers: &HeaderMap, data: CallData) -> ApiResu
     if data.kind.as_deref().is_some_and(|kind| kind != "function") {
         return Err(ApiError::invalid("literal_error", vec![json!("body"), json!("data"), json!("type")], "Input should be 'function'"));
     }
-    let limit = time_limit(app, &data.function.name);
+    let name = CallName::from(data.function.name);
+    let limit = time_limit(app, &name);
     let request = CallRequest {
-        name: data.function.name,
+        name,
         arguments: data.function.arguments,
         idempotency_key: idempotency_key(headers)?,
         permission: read_permission(data.permission.as_deref())?,
@@ -180,11 +211,11 @@ pub(crate) fn request(app: &App, headers: &HeaderMap, data: CallData) -> ApiResu
 }
 
 /// How long a call may take: as long as any request, or as a platform op says that it takes. A tool goes by its ref or by its own name.
-pub(crate) fn time_limit(app: &App, name: &str) -> Duration {
-    let op = match name.parse::<CallRef>() {
-        Ok(CallRef::Reserved { op }) => ops::find(&op),
+pub(crate) fn time_limit(app: &App, name: &CallName) -> Duration {
+    let op = match name.target() {
+        Ok(CallRef::Reserved { op }) => ops::find(op),
         Ok(_) => None,
-        Err(_) => ops::find(name),
+        Err(_) => ops::find(name.text()),
     };
     let own = op.and_then(ops::Op::time_limit).map(|limit| limit + GRACE);
     app.options.request_timeout.max(own.unwrap_or_default())
@@ -196,7 +227,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> ApiResult<Option<String>> 
         None => Ok(None),
         Some(value) => match value.to_str() {
             Ok(key) if (1..=MAX_KEY).contains(&key.len()) => Ok(Some(key.to_owned())),
-            _ => Err(ApiError::bad_request("Idempotency-Key must be 1 to 255 ASCII characters.")),
+            _ => Err(ApiError::new(Code::IdempotencyKeyInvalid, "Idempotency-Key must be 1 to 255 ASCII characters.")),
         },
     }
 }
@@ -206,10 +237,10 @@ pub(crate) fn is_test(headers: &HeaderMap) -> bool {
     headers.get(RUN_KIND).is_some_and(|kind| kind == "test")
 }
 
-pub(crate) fn read_permission(word: Option<&str>) -> ApiResult<Option<Permission>> {
+pub(crate) fn read_permission(word: Option<&str>) -> ApiResult<Option<Verdict>> {
     match word {
         None => Ok(None),
-        Some(word) => match Permission::named(word) {
+        Some(word) => match Verdict::named(word) {
             Some(permission) => Ok(Some(permission)),
             None => Err(ApiError::unprocessable("`permission` must be `allow`, `ask` or `deny`.")),
         },
@@ -217,6 +248,10 @@ pub(crate) fn read_permission(word: Option<&str>) -> ApiResult<Option<Permission
 }
 
 fn body(id: Uuid, at: Timestamp, result: ToolResult, is_gateway: bool, tool_call_id: String) -> CallBody {
+    in_place(size(&result.data, LARGE), move || written(id, at, result, is_gateway, tool_call_id))
+}
+
+fn written(id: Uuid, at: Timestamp, result: ToolResult, is_gateway: bool, tool_call_id: String) -> CallBody {
     let code = if result.error.is_none() { "STATUS_CODE_OK" } else { "STATUS_CODE_ERROR" };
     let content = match &result.error {
         error if is_gateway => json!({"data": result.data, "error": error, "successful": error.is_none()}),

@@ -2,11 +2,10 @@
 
 use ::agents::AgentRef;
 use accounts::Holder;
-use axum::Json;
 use axum::extract::State;
-use kernel::{ConnectionId, Id};
+use calls::{CallFilter, CallRecord};
+use kernel::{ConnectionId, Id, KeyId};
 use serde::{Deserialize, Serialize};
-use tools::{CallFilter, CallRecord};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -14,7 +13,7 @@ use crate::App;
 use crate::agents::agent_ref;
 use crate::edge::auth::ViewTools;
 use crate::edge::extract::moment;
-use crate::edge::{ApiResult, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, QueryOf, Scoped};
 
 /// A call for the record; no arguments, no results.
 #[derive(Debug, Serialize, ToSchema)]
@@ -27,9 +26,19 @@ pub struct RecordBody {
     pub tool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<Uuid>,
+    /// `key`, `person` (somebody who is signed in), `client` (which somebody let act for them), `operator`, or nothing where the project has no record of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<&'static str>,
+    /// The key, the membership of the person who was signed in, or the grant of the client.
     pub key_id: Uuid,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_name: Option<String>,
+    /// The grant that a client acted through for somebody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<Uuid>,
+    /// The name of that client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<Uuid>,
     /// The name of that person, or the email.
@@ -46,7 +55,8 @@ pub struct RecordBody {
     /// The delivery of a trigger that started that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_id: Option<Uuid>,
-    /// `ok`, `error` (the tool said no) or `failed` (it did not run to its end).
+    /// `ok`, `error` (the tool said no), `failed` (it did not run to its end), `running` (it has not ended) or `unknown` (the server that made
+    /// it went away before the end; it may have taken effect).
     pub outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -61,8 +71,11 @@ impl RecordBody {
             call_ref: record.call_ref,
             tool: record.tool,
             connection_id: record.connection.map(Id::uuid),
+            via: via(record.key, holder),
             key_id: record.key.uuid(),
-            key_name: holder.map(|holder| holder.key.clone()),
+            key_name: holder.and_then(|holder| holder.key.clone()),
+            grant_id: holder.and_then(|holder| holder.client.as_ref()).map(|_| record.key.uuid()),
+            client_name: holder.and_then(|holder| holder.client.clone()),
             user_id: record.user.map(Id::uuid),
             user_name: holder.and_then(|holder| holder.person.clone()),
             agent_id: record.origin.agent.map(Id::uuid),
@@ -74,6 +87,17 @@ impl RecordBody {
             duration_ms: record.duration.as_secs_f64() * 1000.0,
             created_at: record.created_at.to_string(),
         }
+    }
+}
+
+/// What was acted through.
+fn via(key: KeyId, holder: Option<&Holder>) -> Option<&'static str> {
+    match holder {
+        _ if key == KeyId::nil() => Some("operator"),
+        Some(Holder { client: Some(_), .. }) => Some("client"),
+        Some(Holder { key: Some(_), .. }) => Some("key"),
+        Some(Holder { key: None, .. }) => Some("person"),
+        None => None,
     }
 }
 
@@ -92,13 +116,15 @@ pub struct RecordsAnswer {
 #[serde(deny_unknown_fields)]
 pub struct ListCalls {
     pub connection_id: Option<Uuid>,
-    /// `ok`, `error` or `failed`.
+    #[param(inline, required = false, value_type = crate::shapes::OutcomeWord)]
     pub outcome: Option<String>,
     /// A ref in any of its forms, or a pattern such as `tools.native.github.*`.
     pub tool: Option<String>,
     /// An agent, by its id or number.
+    #[param(inline, required = false, value_type = crate::shapes::AgentIdText)]
     pub agent_id: Option<String>,
     /// ISO 8601, `today`, `yesterday`, or how long ago, such as `2h`.
+    #[param(inline, required = false, value_type = crate::shapes::TimeText)]
     pub since: Option<String>,
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
@@ -126,7 +152,7 @@ pub(crate) async fn list(
         limit: list.limit,
         cursor: list.cursor,
     };
-    let page = app.tools.calls(scope.project, &filter).await?;
+    let page = app.calls.records(scope.project, &filter).await?;
     let holders = app.accounts.holders(scope.project).await?;
     let body = |record: CallRecord| {
         let holder = holders.get(&record.key);

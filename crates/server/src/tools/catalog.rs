@@ -1,6 +1,5 @@
 //! `/tools/catalog`
 
-use axum::Json;
 use axum::extract::State;
 use catalog::{PageQuery, Reach};
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use crate::catalog::{
     ActionBody, IntegrationAnswer, IntegrationBody, IntegrationsAnswer, ListIntegrations, ProviderAnswer, ProviderBody, ProvidersAnswer,
 };
 use crate::edge::auth::ViewTools;
-use crate::edge::{ApiResult, PathOf, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, QueryOf, Scoped};
 
 /// A category of integrations.
 #[derive(Debug, Serialize, ToSchema)]
@@ -54,7 +53,9 @@ pub struct ListActions {
     /// May be repeated.
     #[serde(default)]
     pub categories: Vec<String>,
+    #[param(minimum = 0)]
     pub limit: Option<i64>,
+    #[param(inline, required = false, value_type = crate::shapes::CursorText)]
     pub cursor: Option<String>,
     /// Whether to include schemas and scopes.
     pub full_details: Option<bool>,

@@ -1,28 +1,26 @@
 //! `POST /tools/discover` and `POST /triggers/discover`
 
-pub mod answer;
-
-use axum::Json;
 use axum::extract::State;
+use discovery::{Discover, DiscoveredEvents, DiscoveredTools};
 use serde::Deserialize;
-use tools::{Discover, Discovered};
 use utoipa::ToSchema;
 
-use self::answer::{DiscoveredEvents, DiscoveredTools};
 use crate::App;
 use crate::edge::auth::{ViewTools, ViewTriggers};
-use crate::edge::{ApiResult, Payload, Scoped};
+use crate::edge::{ApiResult, Json, Payload, Scoped};
 
 /// What somebody wants to do, in plain words.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiscoverRequest {
-    #[schema(example = json!(["create a github issue"]))]
+    /// Up to 20000 characters each.
+    #[schema(value_type = Vec<crate::shapes::NameText>, min_items = 1, max_items = 50, example = json!(["create a github issue"]))]
     pub use_cases: Vec<String>,
     /// One provider; left out, all of them.
     pub provider: Option<String>,
     /// How many alternatives to name for each use case; 3 by default.
-    pub limit_alternatives: Option<u32>,
+    #[schema(maximum = 65535)]
+    pub limit_alternatives: Option<u16>,
     /// Whether to say how sure each answer is and what spoke for it.
     #[serde(default)]
     pub debug: bool,
@@ -30,7 +28,7 @@ pub struct DiscoverRequest {
 
 impl From<DiscoverRequest> for Discover {
     fn from(request: DiscoverRequest) -> Self {
-        let alternatives = usize::try_from(request.limit_alternatives.unwrap_or(3)).unwrap_or(usize::MAX);
+        let alternatives = usize::from(request.limit_alternatives.unwrap_or(3));
         Self { use_cases: request.use_cases, provider: request.provider, alternatives, debug: request.debug }
     }
 }
@@ -44,8 +42,8 @@ pub(crate) async fn tools(
     Scoped(scope, _): Scoped<ViewTools>,
     State(app): State<App>,
     Payload(body): Payload<DiscoverRequest>,
-) -> ApiResult<Json<Discovered>> {
-    Ok(Json(app.tools.discover(scope, &body.into()).await?))
+) -> ApiResult<Json<DiscoveredTools>> {
+    Ok(Json(app.discovery.discover(scope, &body.into()).await?))
 }
 
 /// Find the events for what somebody wants to react to
@@ -56,6 +54,6 @@ pub(crate) async fn events(
     Scoped(scope, _): Scoped<ViewTriggers>,
     State(app): State<App>,
     Payload(body): Payload<DiscoverRequest>,
-) -> ApiResult<Json<Discovered>> {
-    Ok(Json(app.tools.discover_events(scope, &body.into()).await?))
+) -> ApiResult<Json<DiscoveredEvents>> {
+    Ok(Json(app.discovery.discover_events(scope, &body.into()).await?))
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
-use imports::{Import, ImportError, Made, Mode, Order, Origin};
+use imports::{Import, ImportError, ImportMode, Made, Order, Origin};
 use kernel::{ConnectionId, ImportId, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,7 +14,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiResult, LargePayload, NoFilters, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, LargePayload, NoFilters, PathOf, Payload, QueryOf, Scoped};
 
 /// An import.
 #[derive(Debug, Serialize, ToSchema)]
@@ -120,7 +119,7 @@ pub struct ImportOptions {
     pub force: bool,
 }
 
-impl From<ImportOptions> for Mode {
+impl From<ImportOptions> for ImportMode {
     fn from(options: ImportOptions) -> Self {
         Self { dry_run: options.dry_run, force: options.force, unasked: false }
     }
@@ -152,10 +151,13 @@ pub struct OpenapiBody {
     /// The integration's name; the document's title if nothing is said.
     pub name: Option<String>,
     /// Where the document is.
+    #[schema(value_type = Option<crate::shapes::UrlText>)]
     pub url: Option<String>,
     /// The document itself: an object, or text in JSON or YAML.
+    #[schema(value_type = Option<crate::document::ObjectOrText>)]
     pub document: Option<Value>,
     /// The address of the API in place of the document's servers.
+    #[schema(value_type = Option<crate::shapes::UrlText>)]
     pub server_url: Option<String>,
     /// Security schemes in place of the document's, in OpenAPI's own words.
     #[schema(value_type = Option<Object>)]
@@ -188,6 +190,7 @@ pub struct McpBody {
     /// The integration's name; the server's own if nothing is said.
     pub name: Option<String>,
     /// Where the server is, by Streamable HTTP.
+    #[schema(value_type = Option<crate::shapes::UrlText>)]
     pub url: Option<String>,
     /// Headers that every request to the server has. They are kept sealed and never shown.
     pub headers: Option<BTreeMap<String, String>>,
@@ -256,7 +259,7 @@ fn origin(url: Option<&str>, document: Option<Value>) -> Result<Origin, ImportEr
     }
 }
 
-fn answer(made: Made, mode: Mode) -> Json<MadeAnswer> {
+fn answer(made: Made, mode: ImportMode) -> Json<MadeAnswer> {
     let mut import = ImportBody::from(made.import);
     if mode.dry_run && made.is_new {
         import.id = None;
@@ -282,7 +285,7 @@ fn answer(made: Made, mode: Mode) -> Json<MadeAnswer> {
 /// Import an OpenAPI document
 #[utoipa::path(post, path = "/tools/imports/openapi", operation_id = "import_openapi", tag = "Tools", security(("key" = ["edit_tools"])),
     params(ImportOptions), request_body = ImportOpenapi,
-    responses((status = 200, body = MadeAnswer), (status = 409, description = "The key is taken, or credentials would go to other hosts"),
+    responses((status = 200, body = MadeAnswer), (status = 409, description = "The key is taken, credentials would go to other hosts, or the project has as many imports as it may"),
         (status = 422, description = "The document cannot be imported"), (status = 424, description = "The address could not be read")))]
 pub(crate) async fn openapi(
     Scoped(scope, _): Scoped<EditTools>,
@@ -300,7 +303,7 @@ pub(crate) async fn openapi(
 /// A server that shows its tools only to accounts is imported without them; they are read once the first account is connected.
 #[utoipa::path(post, path = "/tools/imports/mcp", operation_id = "import_mcp", tag = "Tools", security(("key" = ["edit_tools"])),
     params(ImportOptions), request_body = ImportMcp,
-    responses((status = 200, body = MadeAnswer), (status = 409, description = "The key is taken, or credentials would go to other hosts"),
+    responses((status = 200, body = MadeAnswer), (status = 409, description = "The key is taken, credentials would go to other hosts, or the project has as many imports as it may"),
         (status = 422, description = "The server cannot be imported, or projects may not run the program"),
         (status = 424, description = "The server could not be reached or started")))]
 pub(crate) async fn mcp(

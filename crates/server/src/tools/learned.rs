@@ -1,17 +1,16 @@
 //! `/tools/discover/learned`: use cases that led to a call that succeeded.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use discovery::{LearnedPage, LearnedUseCase};
 use kernel::UseCaseId;
 use serde::{Deserialize, Serialize};
-use tools::discover::{LearnedPage, LearnedUseCase};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped};
 
 /// A use case and the action it led to.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,7 +90,7 @@ pub(crate) async fn list(
     State(app): State<App>,
     QueryOf(list): QueryOf<ListLearned>,
 ) -> ApiResult<Json<LearnedAnswer>> {
-    Ok(Json(app.tools.learned(scope, list.limit, list.cursor.map(UseCaseId::from)).await?.into()))
+    Ok(Json(app.discovery.learned(scope, list.limit, list.cursor.map(UseCaseId::from)).await?.into()))
 }
 
 /// Switch learning on or off
@@ -102,7 +101,7 @@ pub(crate) async fn set(
     State(app): State<App>,
     Payload(learning): Payload<Learning>,
 ) -> ApiResult<Json<Learning>> {
-    app.tools.set_learns(scope, learning.learns).await?;
+    app.discovery.set_learns(scope, learning.learns).await?;
     Ok(Json(learning))
 }
 
@@ -110,13 +109,13 @@ pub(crate) async fn set(
 #[utoipa::path(delete, path = "/tools/discover/learned", operation_id = "forget_learned_use_cases", tag = "Tools",
     security(("key" = ["edit_tools"])), responses((status = 200, body = Forgotten)))]
 pub(crate) async fn clear(Scoped(scope, _): Scoped<EditTools>, State(app): State<App>) -> ApiResult<Json<Forgotten>> {
-    Ok(Json(Forgotten { count: app.tools.forget_learned(scope, None).await? }))
+    Ok(Json(Forgotten { count: app.discovery.forget_learned(scope, None).await? }))
 }
 
 /// Forget one use case
 #[utoipa::path(delete, path = "/tools/discover/learned/{id}", operation_id = "forget_learned_use_case", tag = "Tools",
     security(("key" = ["edit_tools"])), params(("id" = Uuid, Path)), responses((status = 204), (status = 404)))]
 pub(crate) async fn forget(Scoped(scope, _): Scoped<EditTools>, State(app): State<App>, PathOf(id): PathOf<Uuid>) -> ApiResult<StatusCode> {
-    app.tools.forget_learned(scope, Some(id.into())).await?;
+    app.discovery.forget_learned(scope, Some(id.into())).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use agents::{AppFilter, AppName, AppStatus, ProjectApp};
-use axum::Json;
 use axum::extract::State;
 use kernel::Scope;
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiError, ApiResult, NoFilters, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiError, ApiResult, Code, Json, NoFilters, PathOf, Payload, QueryOf, Scoped};
 
 const DEFAULT_APPS: usize = 100;
 const MAX_APPS: usize = 1000;
@@ -130,7 +129,8 @@ pub struct ListApps {
     pub category: Option<String>,
     /// Words to look for.
     pub search: Option<String>,
-    /// 1 to 1000; 100 by default.
+    /// 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<usize>,
     pub offset: Option<usize>,
 }
@@ -142,7 +142,8 @@ pub struct ListApps {
 pub struct ListAppActions {
     /// Words to look for.
     pub search: Option<String>,
-    /// 1 to 20000; 5000 by default.
+    /// 5000 by default.
+    #[param(minimum = 1, maximum = 20000)]
     pub limit: Option<usize>,
     pub offset: Option<usize>,
 }
@@ -221,7 +222,7 @@ fn actions(apps: &[ProjectApp]) -> usize {
 fn within(limit: Option<usize>, usual: usize, most: usize) -> ApiResult<usize> {
     match limit.unwrap_or(usual) {
         limit if (1..=most).contains(&limit) => Ok(limit),
-        _ => Err(ApiError::unprocessable(format!("`limit` must be 1 to {most}."))),
+        _ => Err(ApiError::new(Code::LimitInvalid, format!("`limit` must be 1 to {most}."))),
     }
 }
 
@@ -334,7 +335,7 @@ pub(crate) async fn remove(
     }
     let was_added = app.agents.remove_app(scope, &name).await?;
     if rows.is_empty() && !was_added {
-        return Err(ApiError::not_found(format!("{app_name} is not in this project.")));
+        return Err(ApiError::new(Code::AppNotFound, format!("{app_name} is not in this project.")));
     }
     let message = format!("{app_name} is removed, with {} connections.", rows.len());
     Ok(Json(AppAnswer { status: "success", message, app_name: app_name.to_string() }))

@@ -1,8 +1,7 @@
 //! `/tools/oauth-apps` and `/admin/oauth-apps`: the OAuth clients of a project and of the whole deployment.
 
-use axum::Json;
 use axum::extract::State;
-use connections::{App as OAuthApp, NewApp, Owner};
+use connections::{NewOAuthApp, OAuthApp, Owner};
 use http::StatusCode;
 use kernel::AppId;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiError, ApiResult, NoFilters, Operator, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiError, ApiResult, Code, Json, NoFilters, Operator, PathOf, Payload, QueryOf, Scoped};
 
 /// An OAuth app, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,6 +54,7 @@ pub struct NewAppBody {
     /// `native` by default.
     pub provider_key: Option<String>,
     pub integration_key: String,
+    #[schema(value_type = crate::shapes::NameText)]
     pub client_id: String,
     /// Empty for a public client.
     #[serde(default)]
@@ -70,19 +70,19 @@ impl std::fmt::Debug for NewAppBody {
 
 fn body(app: &App, found: OAuthApp) -> OAuthAppBody {
     OAuthAppBody {
+        redirect_url: app.connections.app_redirect_url(&found),
         id: found.id.uuid(),
         provider_key: found.provider,
         integration_key: found.integration,
         client_id: found.client_id,
         scopes: found.scopes,
-        redirect_url: app.connections.callback_url(),
         created_at: found.created_at.to_string(),
     }
 }
 
 async fn set_for(app: &App, owner: Owner, request: SetApp) -> ApiResult<Json<OAuthAppAnswer>> {
     let new = request.oauth_app;
-    let new = NewApp {
+    let new = NewOAuthApp {
         provider: new.provider_key.unwrap_or_else(|| "native".to_owned()),
         integration: new.integration_key,
         client_id: new.client_id,
@@ -100,7 +100,7 @@ async fn list_for(app: &App, owner: Owner) -> ApiResult<Json<OAuthAppsAnswer>> {
 
 async fn delete_for(app: &App, owner: Owner, id: AppId) -> ApiResult<StatusCode> {
     app.connections.delete_app(owner, id).await.map_err(|error| match error {
-        connections::ConnectionError::NotFound => ApiError::not_found("OAuth app not found"),
+        connections::ConnectionError::NotFound => ApiError::new(Code::OauthAppNotFound, "OAuth app not found"),
         other => other.into(),
     })?;
     Ok(StatusCode::NO_CONTENT)

@@ -4,14 +4,15 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::{Extension, Json, Router};
 use bytes::Bytes;
+use calls::{NoRoute, OpRequest, OwnRoutes};
+use definitions::Verdict;
+use definitions::ops::{self, Assembled, Method};
 use futures_util::future::BoxFuture;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
+use kernel::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tools::ops::{self, Assembled, Method};
-use tools::permission::Permission;
-use tools::{NoRoute, OpRequest, OwnRoutes};
 use tower::ServiceExt;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -30,8 +31,9 @@ const MAX_ANSWER: usize = 4 << 20;
 #[derive(Clone, Debug)]
 pub struct Inside(pub(crate) Router);
 
-/// Our own routes with the caller's key: an op can do no more than the caller could.
+/// Our own routes with the caller's scope: an op can do no more than the caller could.
 pub(crate) struct Own {
+    pub(crate) scope: Scope,
     pub(crate) router: Router,
     pub(crate) headers: HeaderMap,
 }
@@ -39,11 +41,9 @@ pub(crate) struct Own {
 impl OwnRoutes for Own {
     fn send(&self, request: Assembled) -> BoxFuture<'_, Result<(u16, Bytes), NoRoute>> {
         Box::pin(async move {
-            let mut builder = Request::builder().method(method(request.method)).uri(request.path_and_query).extension(OnBehalf);
-            for name in [AUTHORIZATION.as_str(), RUN_KIND] {
-                if let Some(value) = self.headers.get(name) {
-                    builder = builder.header(name, value);
-                }
+            let mut builder = Request::builder().method(method(request.method)).uri(request.path_and_query).extension(OnBehalf(self.scope));
+            if let Some(kind) = self.headers.get(RUN_KIND) {
+                builder = builder.header(RUN_KIND, kind);
             }
             let body = match request.body {
                 Some(body) => {
@@ -96,6 +96,7 @@ pub struct CallOp {
     pub id: Option<String>,
     /// The caller's own word, `ask` or `deny`, where it wants more care than the project does.
     #[serde(default)]
+    #[schema(value_type = Option<crate::shapes::PermissionWord>)]
     pub permission: Option<String>,
 }
 
@@ -109,7 +110,7 @@ pub struct OpBody {
     pub read_only: bool,
     /// What happens when the project says nothing: `allow` or `ask`.
     #[schema(value_type = String)]
-    pub permission: Permission,
+    pub permission: Verdict,
     /// What the model sees.
     #[schema(value_type = Object)]
     pub input_schema: Value,
@@ -149,7 +150,7 @@ pub(crate) async fn list(_: Scoped<ViewTools>, _: QueryOf<NoFilters>) -> Json<Op
 #[utoipa::path(post, path = "/tools/ops/{op}", operation_id = "call_platform_op", tag = "Tools", security(("key" = ["run_tools"])),
     params(("op" = String, Path)), request_body = CallOp,
     responses((status = 200, body = CallAnswer), (status = 202, body = super::call::WaitingAnswer, description = "Waits for a person"),
-        (status = 400, description = "Bad arguments, or a value of the run is missing"), (status = 403, description = "Denied"), (status = 404, description = "No such op")))]
+        (status = 400, description = "Bad arguments, or a value of the run is missing"), (status = 403, description = "Denied"), (status = 404, description = "No such op"), (status = 429, description = "The project keeps as many runs or approvals as it may")))]
 pub(crate) async fn call(
     Scoped(scope, _): Scoped<RunTools>,
     State(app): State<App>,
@@ -160,7 +161,7 @@ pub(crate) async fn call(
 ) -> ApiResult<CallOutcome> {
     let permission = read_permission(body.permission.as_deref())?;
     let context = Value::Object(body.context);
-    let limit = time_limit(&app, &op);
+    let limit = time_limit(&app, &op.clone().into());
     let request = OpRequest {
         op,
         arguments: body.arguments,
@@ -170,7 +171,7 @@ pub(crate) async fn call(
         limit: Some(run_limit(limit)),
         ..OpRequest::default()
     };
-    let own = Own { router, headers };
-    let reply = within(limit, Box::pin(app.tools.op(scope, request, &own))).await?;
+    let own = Own { scope, router, headers };
+    let reply = within(limit, Box::pin(app.calls.op(scope, request, &own))).await?;
     CallOutcome::of(&app, reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string()))
 }

@@ -4,12 +4,12 @@ use kernel::{ConnectionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::PageSize;
-use triggers::{About, Attempt, Delivery, Lifecycle, ParentQuery, Schedule, Subscription, Words};
+use triggers::{Attempt, Delivery, DeliveryLabels, Labels, Lifecycle, ParentQuery, Schedule, Subscription};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::{ApiError, ApiResult, Unused, moment};
+use crate::edge::{ApiError, ApiResult, Code, Unused, moment};
 
 const DEFAULT_PAGE: i64 = 100;
 const MAX_PAGE: i64 = 1000;
@@ -22,7 +22,6 @@ pub struct RowBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     pub tags: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -40,12 +39,12 @@ pub struct RowBody {
 }
 
 impl RowBody {
-    fn new(words: Words, life: Lifecycle) -> Self {
+    fn new(labels: Labels, life: Lifecycle) -> Self {
         Self {
-            name: words.name,
-            description: words.description,
-            tags: words.tags,
-            meta: words.meta,
+            name: labels.name,
+            description: labels.description,
+            tags: labels.tags,
+            meta: labels.meta,
             created_at: life.created_at.to_string(),
             updated_at: life.updated_at.to_string(),
             deleted_at: life.deleted_at.map(|at| at.to_string()),
@@ -100,7 +99,7 @@ impl SubscriptionBody {
             data: row.data,
             url,
             reason: row.reason,
-            row: RowBody::new(row.words, row.life),
+            row: RowBody::new(row.labels, row.life),
         }
     }
 }
@@ -132,7 +131,7 @@ impl From<Schedule> for ScheduleBody {
             flags: ScheduleFlags { is_active: row.is_active },
             data: row.data,
             next_fire_at: row.next_fire_at.map(|at| at.to_string()),
-            row: RowBody::new(row.words, row.life),
+            row: RowBody::new(row.labels, row.life),
         }
     }
 }
@@ -210,7 +209,7 @@ impl From<Attempt> for AttemptBody {
 }
 
 impl DeliveryBody {
-    pub(crate) fn new(delivery: Delivery, about: About, attempts: Option<Vec<Attempt>>) -> Self {
+    pub(crate) fn new(delivery: Delivery, about: DeliveryLabels, attempts: Option<Vec<Attempt>>) -> Self {
         let next_attempt_at = delivery.next_attempt_at().map(|at| at.to_string());
         let mut data = delivery.data;
         if let Value::Object(fields) = &mut data {
@@ -243,14 +242,17 @@ impl DeliveryBody {
 #[serde(deny_unknown_fields)]
 pub struct Windowing {
     /// Nothing created after this: an ISO 8601 time, `today`, `yesterday`, or how long ago, such as `2h`.
+    #[schema(value_type = Option<crate::shapes::TimeText>)]
     pub newest: Option<String>,
     /// Nothing created before this, said in the same ways.
+    #[schema(value_type = Option<crate::shapes::TimeText>)]
     pub oldest: Option<String>,
     /// The cursor of the page before.
     pub next: Option<Uuid>,
     /// 100 by default, 1000 at most.
     pub limit: Option<i64>,
-    /// `ascending` or `descending`.
+    /// Newest first by default.
+    #[schema(value_type = Option<crate::shapes::OrderWord>)]
     pub order: Option<String>,
     #[schema(ignore)]
     pub interval: Unused,
@@ -271,19 +273,23 @@ impl Windowing {
         moment(app, "windowing.oldest", self.oldest.as_deref())
     }
 
+    /// Whether the oldest come first.
+    pub(crate) fn ascending(&self) -> ApiResult<bool> {
+        match self.order.as_deref() {
+            None | Some("descending") => Ok(false),
+            Some("ascending") => Ok(true),
+            Some(_) => Err(ApiError::unprocessable("`windowing.order` must be ascending or descending")),
+        }
+    }
+
     /// The query that this window asks for.
     pub(crate) fn query(&self, app: &App) -> ApiResult<ParentQuery> {
-        let ascending = match self.order.as_deref() {
-            None | Some("descending") => false,
-            Some("ascending") => true,
-            Some(_) => return Err(ApiError::unprocessable("`windowing.order` must be ascending or descending")),
-        };
         Ok(ParentQuery {
             newest: self.newest(app)?,
             oldest: self.oldest(app)?,
             next: self.next,
-            ascending,
-            limit: self.size().rows(),
+            ascending: self.ascending()?,
+            size: self.size(),
             ..ParentQuery::default()
         })
     }
@@ -313,5 +319,5 @@ pub(crate) fn data(data: Map<String, Value>) -> Value {
 
 /// A body that names its row must name the one in the path.
 pub(crate) fn same_id(path: Uuid, body: Option<Uuid>) -> ApiResult<()> {
-    if body == Some(path) { Ok(()) } else { Err(ApiError::bad_request("The id in the body must be the id in the path.")) }
+    if body == Some(path) { Ok(()) } else { Err(ApiError::new(Code::IdMismatch, "The id in the body must be the id in the path.")) }
 }

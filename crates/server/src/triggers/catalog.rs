@@ -1,6 +1,5 @@
 //! `/triggers/catalog`
 
-use axum::Json;
 use axum::extract::State;
 use catalog::{PageQuery, Reach};
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use crate::catalog::{
     EventBody, IntegrationAnswer, IntegrationBody, IntegrationsAnswer, ListIntegrations, ProviderAnswer, ProviderBody, ProvidersAnswer,
 };
 use crate::edge::auth::ViewTriggers;
-use crate::edge::{ApiResult, PathOf, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, QueryOf, Scoped};
 
 /// One event in an answer.
 #[derive(Debug, Serialize, ToSchema)]
@@ -37,7 +36,9 @@ pub struct EventsAnswer {
 pub struct ListEvents {
     /// Words to look for.
     pub query: Option<String>,
+    #[param(minimum = 0)]
     pub limit: Option<i64>,
+    #[param(inline, required = false, value_type = crate::shapes::CursorText)]
     pub cursor: Option<String>,
 }
 

@@ -1,12 +1,11 @@
 //! `/triggers/deliveries`, `/triggers/events` and `/triggers/preview`
 
-use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kernel::{DeliveryId, EventId, ScheduleId, Scope, SubscriptionId};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use triggers::{Attempt, Completion, Delivery, DeliveryQuery};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -14,7 +13,7 @@ use uuid::Uuid;
 use super::bodies::{DeliveryBody, PageParams, Windowing};
 use crate::App;
 use crate::edge::auth::{EditTriggers, RunTriggers, ViewTriggers};
-use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped};
 
 /// One delivery in an answer.
 #[derive(Debug, Serialize, ToSchema)]
@@ -45,7 +44,7 @@ pub struct QueryDeliveries {
 #[serde(deny_unknown_fields)]
 pub struct DeliveryFilter {
     pub status: Option<StatusFilter>,
-    /// `ready`, `leased`, `waiting`, `done`, `dead` or `cancelled`.
+    #[schema(value_type = Option<crate::shapes::DeliveryWord>)]
     pub state: Option<String>,
     pub subscription_id: Option<Uuid>,
     pub schedule_id: Option<Uuid>,
@@ -114,13 +113,13 @@ pub struct StoredEvent {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewRequest {
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<crate::document::ObjectOrText>)]
     pub inputs_fields: Option<Value>,
     /// The delivery whose event to map.
     pub delivery_id: Option<Uuid>,
     /// Or an event's attributes.
     #[schema(value_type = Option<Object>)]
-    pub event: Option<Value>,
+    pub event: Option<Map<String, Value>>,
 }
 
 /// What a mapping makes of an event.
@@ -143,14 +142,15 @@ fn query_of(app: &App, filter: DeliveryFilter, window: &Windowing) -> ApiResult<
         newest: window.newest(app)?,
         oldest: window.oldest(app)?,
         next: window.next,
-        limit: window.size().rows(),
+        ascending: window.ascending()?,
+        size: window.size(),
     })
 }
 
 async fn list_of(app: &App, scope: Scope, filter: DeliveryFilter, window: Windowing) -> ApiResult<Json<DeliveriesAnswer>> {
-    let mut rows = app.triggers.deliveries(scope, &query_of(app, filter, &window)?).await?;
-    let cursor = window.size().cut(&mut rows, |(row, _)| row.id.uuid());
-    let deliveries: Vec<DeliveryBody> = rows.into_iter().map(|(row, about)| DeliveryBody::new(row, about, None)).collect();
+    let page = app.triggers.deliveries(scope, &query_of(app, filter, &window)?).await?;
+    let cursor = page.cursor(|(row, _)| row.id.uuid());
+    let deliveries: Vec<DeliveryBody> = page.rows.into_iter().map(|(row, about)| DeliveryBody::new(row, about, None)).collect();
     Ok(Json(DeliveriesAnswer { count: deliveries.len(), deliveries, cursor }))
 }
 
@@ -285,8 +285,8 @@ pub(crate) async fn preview(
     State(app): State<App>,
     Payload(body): Payload<PreviewRequest>,
 ) -> ApiResult<Json<PreviewAnswer>> {
-    let mapped =
-        app.triggers.preview(scope, body.inputs_fields.as_ref(), body.delivery_id.map(DeliveryId::from), body.event.as_ref()).await?;
+    let event = body.event.map(Value::Object);
+    let mapped = app.triggers.preview(scope, body.inputs_fields, body.delivery_id.map(DeliveryId::from), event).await?;
     let missed = mapped.missed.iter().map(|miss| json!({"place": miss.place, "selector": miss.selector})).collect();
     Ok(Json(PreviewAnswer { inputs: mapped.inputs, missed }))
 }

@@ -1,6 +1,5 @@
 //! Where providers send events: public addresses, proven by signature.
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -11,15 +10,15 @@ use triggers::{Answer, Received};
 
 use crate::App;
 use crate::edge::extract::read_body;
-use crate::edge::{ApiError, ApiResult, PathOf};
+use crate::edge::{ApiError, ApiResult, Code, Json, PathOf};
 
-fn said(status: StatusCode, word: &str, detail: Option<&str>) -> Response {
-    (status, Json(json!({"status": word, "detail": detail}))).into_response()
+fn refused(code: Code, detail: &str) -> Response {
+    (code.status(), Json(json!({"status": "error", "detail": detail, "code": code.name()}))).into_response()
 }
 
 fn answer(received: Received) -> Response {
     match received {
-        Received::Accepted(detail) => said(StatusCode::ACCEPTED, "accepted", detail),
+        Received::Accepted(detail) => (StatusCode::ACCEPTED, Json(json!({"status": "accepted", "detail": detail}))).into_response(),
         Received::Answer(Answer::Text(text)) => text.into_response(),
         Received::Answer(Answer::Json(value)) => Json(value).into_response(),
         Received::Answer(Answer::Header { name, value }) => {
@@ -29,29 +28,27 @@ fn answer(received: Received) -> Response {
             }
             response
         }
-        Received::Refused => said(StatusCode::UNAUTHORIZED, "error", Some("Signature verification failed")),
-        Received::NoSecret => said(StatusCode::UNAUTHORIZED, "error", Some("This address has no secret to check events with")),
+        Received::Refused => refused(Code::SignatureInvalid, "Signature verification failed"),
+        Received::NoSecret => refused(Code::EventSecretMissing, "This address has no secret to check events with"),
         Received::NotPosted => {
-            let answer = said(StatusCode::METHOD_NOT_ALLOWED, "error", Some("Send events with POST"));
+            let answer = refused(Code::MethodNotAllowed, "Send events with POST");
             ([(header::ALLOW, "POST")], answer).into_response()
         }
-        Received::Unknown => ApiError::not_found("There is no such address.").into_response(),
-        Received::NotJson => said(StatusCode::BAD_REQUEST, "error", Some("The body is not JSON")),
-        Received::Throttled => {
-            said(StatusCode::TOO_MANY_REQUESTS, "error", Some("Too many requests were refused here. Try again in a minute."))
-        }
+        Received::Unknown => ApiError::new(Code::AddressNotFound, "There is no such address.").into_response(),
+        Received::NotJson => refused(Code::EventNotJson, "The body is not JSON"),
+        Received::Throttled => refused(Code::TooManyRefused, "Too many requests were refused here. Try again in a minute."),
     }
 }
 
 /// A request with its whole body.
-struct Whole {
+struct ReceivedRequest {
     method: Method,
     query: Vec<(String, String)>,
     headers: HeaderMap,
     body: Bytes,
 }
 
-impl Whole {
+impl ReceivedRequest {
     async fn read(request: Request, app: &App) -> ApiResult<Self> {
         let (method, headers) = (request.method().clone(), request.headers().clone());
         let pairs = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
@@ -64,8 +61,8 @@ impl Whole {
     }
 }
 
-async fn take(app: &App, integration: &str, token: &str, request: Request) -> ApiResult<Response> {
-    let whole = Whole::read(request, app).await?;
+async fn accept(app: &App, integration: &str, token: &str, request: Request) -> ApiResult<Response> {
+    let whole = ReceivedRequest::read(request, app).await?;
     Ok(answer(app.triggers.receive("native", integration, token, &whole.incoming()).await?))
 }
 
@@ -79,7 +76,7 @@ pub(crate) async fn native(
     PathOf((integration, token)): PathOf<(String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
-    take(&app, &integration, &token, request).await
+    accept(&app, &integration, &token, request).await
 }
 
 /// Answer a handshake
@@ -92,7 +89,7 @@ pub(crate) async fn handshake(
     request: Request,
 ) -> ApiResult<Response> {
     let is_head = request.method() == Method::HEAD;
-    let response = take(&app, &integration, &token, request).await?;
+    let response = accept(&app, &integration, &token, request).await?;
     // Some services only look whether somebody is there.
     Ok(if is_head { Response::new(Body::empty()) } else { response })
 }
@@ -101,6 +98,6 @@ pub(crate) async fn handshake(
 #[utoipa::path(post, path = "/triggers/composio/events", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Object,
     responses((status = 202, description = "Stored, or of no interest"), (status = 400, description = "The body is not JSON"), (status = 401, description = "The signature is not right, or the request was replayed")))]
 pub(crate) async fn composio(State(app): State<App>, request: Request) -> ApiResult<Response> {
-    let whole = Whole::read(request, &app).await?;
-    Ok(answer(app.triggers.receive_composio(&whole.incoming()).await?))
+    let whole = ReceivedRequest::read(request, &app).await?;
+    Ok(answer(app.triggers.receive_from_hub("composio", &whole.incoming()).await?))
 }

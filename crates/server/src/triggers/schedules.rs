@@ -1,12 +1,11 @@
 //! `/triggers/schedules`
 
-use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use kernel::{ScheduleId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use triggers::{NewSchedule, ParentQuery, Schedule, Words};
+use triggers::{Labels, NewSchedule, ParentQuery, Schedule};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -14,7 +13,7 @@ use super::bodies::{PageParams, ScheduleBody, Windowing, data, same_id};
 use super::deliveries::{self, DeliveryAnswer};
 use crate::App;
 use crate::edge::auth::{EditTriggers, Operator, ViewTriggers};
-use crate::edge::{ApiError, ApiResult, PathOf, Payload, QueryOf, Scoped, Unused};
+use crate::edge::{ApiError, ApiResult, Json, PathOf, Payload, QueryOf, Scoped, Unused};
 
 /// A request to make or change a schedule.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -29,17 +28,15 @@ pub struct ScheduleRequest {
 pub struct NewScheduleBody {
     /// Needed to change one; must be the id in the path.
     pub id: Option<Uuid>,
-    /// `event_key`, `schedule` (five cron fields), `timezone`, `start_time`, `end_time`, `misfire`, `jitter_seconds`, `inputs_fields`, `references`, `selector`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = ScheduleData)]
     pub data: Map<String, Value>,
     #[serde(default)]
     pub flags: NewScheduleFlags,
     pub name: Option<String>,
     pub description: Option<String>,
-    #[schema(value_type = Option<Object>)]
     pub tags: Option<Value>,
     #[schema(value_type = Option<Object>)]
-    pub meta: Option<Value>,
+    pub meta: Option<Map<String, Value>>,
     #[schema(ignore)]
     pub next_fire_at: Unused,
     #[schema(ignore)]
@@ -54,6 +51,34 @@ pub struct NewScheduleBody {
     pub updated_by_id: Unused,
     #[schema(ignore)]
     pub deleted_by_id: Unused,
+}
+
+/// When it fires and what it runs. Other members are kept as they are.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "the domain reads it as a document")]
+pub struct ScheduleData {
+    #[schema(min_length = 1, example = "tick")]
+    event_key: String,
+    /// Five cron fields.
+    #[schema(min_length = 9, example = "0 9 * * mon-fri")]
+    schedule: String,
+    /// A name of the time zone database; `UTC` by default.
+    timezone: Option<String>,
+    start_time: Option<String>,
+    end_time: Option<String>,
+    /// `skip`, `fire_once`, or `{"policy": "catch_up", "limit": 10}`.
+    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    misfire: Option<Value>,
+    #[schema(minimum = 0)]
+    jitter_seconds: Option<u32>,
+    /// From the slot to the inputs: an object, or a selector.
+    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    inputs_fields: Option<Value>,
+    /// What runs: `workflow` and so on, as in a run.
+    #[schema(value_type = Option<Object>)]
+    references: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    selector: Option<Value>,
 }
 
 /// The state to begin in.
@@ -72,7 +97,7 @@ impl Default for NewScheduleFlags {
 impl From<NewScheduleBody> for NewSchedule {
     fn from(body: NewScheduleBody) -> Self {
         Self {
-            words: Words { name: body.name, description: body.description, tags: body.tags, meta: body.meta },
+            labels: Labels { name: body.name, description: body.description, tags: body.tags, meta: body.meta.map(Value::Object) },
             data: data(body.data),
             is_active: body.flags.is_active,
         }
@@ -127,15 +152,15 @@ pub struct UpcomingAnswer {
 
 async fn list_of(app: &App, scope: Scope, filter: ScheduleFilter, window: Windowing) -> ApiResult<Json<SchedulesAnswer>> {
     let query = ParentQuery { name: filter.name, event_key: filter.event_key, ..window.query(app)? };
-    let mut rows = app.triggers.schedules(scope, &query).await?;
-    let cursor = window.size().cut(&mut rows, |row| row.id.uuid());
-    let schedules: Vec<ScheduleBody> = rows.into_iter().map(Into::into).collect();
+    let page = app.triggers.schedules(scope, &query).await?;
+    let cursor = page.cursor(|row| row.id.uuid());
+    let schedules: Vec<ScheduleBody> = page.rows.into_iter().map(Into::into).collect();
     Ok(Json(SchedulesAnswer { count: schedules.len(), schedules, cursor }))
 }
 
 /// Make a schedule
 #[utoipa::path(post, path = "/triggers/schedules", operation_id = "create_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
-    request_body = ScheduleRequest, responses((status = 200, body = ScheduleAnswer), (status = 422, description = "Bad cron expression, time zone, window, mapping or target")))]
+    request_body = ScheduleRequest, responses((status = 200, body = ScheduleAnswer), (status = 409, description = "The project has as many schedules as it may"), (status = 422, description = "Bad cron expression, time zone, window, mapping or target")))]
 pub(crate) async fn create(
     Scoped(scope, _): Scoped<EditTriggers>,
     State(app): State<App>,
@@ -191,7 +216,7 @@ pub(crate) async fn fetch(
 
 /// Replace a schedule
 #[utoipa::path(put, path = "/triggers/schedules/{schedule_id}", operation_id = "edit_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
-    params(("schedule_id" = Uuid, Path)), request_body = ScheduleRequest, responses((status = 200, body = ScheduleAnswer), (status = 400, description = "The ids differ"), (status = 404, description = "No such schedule"), (status = 422, description = "Bad cron expression, time zone, window, mapping or target")))]
+    params(("schedule_id" = Uuid, Path)), request_body = ScheduleRequest, responses((status = 200, body = ScheduleAnswer), (status = 400, description = "The ids differ"), (status = 404, description = "No such schedule"), (status = 409, description = "The project has no room for a larger one"), (status = 422, description = "Bad cron expression, time zone, window, mapping or target")))]
 pub(crate) async fn edit(
     Scoped(scope, _): Scoped<EditTriggers>,
     State(app): State<App>,
@@ -253,7 +278,8 @@ pub(crate) async fn run(
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct Tick {
-    /// Minutes between ticks, 1 to 60.
+    /// Minutes between ticks.
+    #[param(minimum = 1, maximum = 60)]
     pub trigger_interval: Option<i64>,
     /// The time of the tick.
     pub trigger_datetime: Option<String>,

@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
 use kernel::{ConnectionId, Scope, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use triggers::{NewSubscription, ParentQuery, Subscription, TriggerError, Words};
+use triggers::{Labels, NewSubscription, ParentQuery, Subscription, TriggerError};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::bodies::{DeliveryBody, PageParams, SubscriptionBody, Windowing, data, same_id};
 use super::deliveries;
 use crate::App;
-use crate::edge::auth::{EditTriggers, ViewTriggers};
-use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped, Unused};
+use crate::edge::auth::{EditTriggers, ViewTriggers, while_good};
+use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped, Unused};
 
 /// How long a test waits, if nothing shorter is asked for.
 const TEST_WAIT: u64 = 300;
@@ -36,17 +35,15 @@ pub struct NewSubscriptionBody {
     pub id: Option<Uuid>,
     /// Left out only for `WEBHOOK_RECEIVED`, the plain inbound webhook.
     pub connection_id: Option<Uuid>,
-    /// `event_key`, `trigger_config`, `inputs_fields`, `references`, `selector`, `ordered`, and `secret` where the sender chose one.
-    #[schema(value_type = Object)]
+    #[schema(value_type = SubscriptionData)]
     pub data: Map<String, Value>,
     #[serde(default)]
     pub flags: NewFlags,
     pub name: Option<String>,
     pub description: Option<String>,
-    #[schema(value_type = Option<Object>)]
     pub tags: Option<Value>,
     #[schema(value_type = Option<Object>)]
-    pub meta: Option<Value>,
+    pub meta: Option<Map<String, Value>>,
     #[schema(ignore)]
     pub provider_key: Unused,
     #[schema(ignore)]
@@ -71,6 +68,28 @@ pub struct NewSubscriptionBody {
     pub deleted_by_id: Unused,
 }
 
+/// What is watched and what it runs. Other members are kept as they are.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "the domain reads it as a document")]
+pub struct SubscriptionData {
+    #[schema(min_length = 1, example = "WEBHOOK_RECEIVED")]
+    event_key: String,
+    #[schema(value_type = Option<Object>)]
+    trigger_config: Option<Value>,
+    /// From the event to the inputs: an object, or a selector.
+    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    inputs_fields: Option<Value>,
+    /// What runs: `workflow` and so on, as in a run.
+    #[schema(value_type = Option<Object>)]
+    references: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    selector: Option<Value>,
+    /// Whether events run one after the other.
+    ordered: Option<bool>,
+    /// Where the sender chose one.
+    secret: Option<String>,
+}
+
 /// The state to begin in.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -90,7 +109,7 @@ impl From<NewSubscriptionBody> for NewSubscription {
     fn from(body: NewSubscriptionBody) -> Self {
         Self {
             connection: body.connection_id.map(ConnectionId::from),
-            words: Words { name: body.name, description: body.description, tags: body.tags, meta: body.meta },
+            labels: Labels { name: body.name, description: body.description, tags: body.tags, meta: body.meta.map(Value::Object) },
             data: data(body.data),
             is_active: body.flags.is_active,
             is_valid: body.flags.is_valid,
@@ -168,13 +187,13 @@ async fn list_of(app: &App, scope: Scope, filter: SubscriptionFilter, window: Wi
         event_key: filter.event_key,
         ..window.query(app)?
     };
-    let mut rows = app.triggers.subscriptions(scope, &query).await?;
-    let cursor = window.size().cut(&mut rows, |row| row.id.uuid());
+    let page = app.triggers.subscriptions(scope, &query).await?;
+    let cursor = page.cursor(|row| row.id.uuid());
     let body = |row: Subscription| {
         let url = app.triggers.address(&row);
         SubscriptionBody::new(row, url)
     };
-    let subscriptions: Vec<SubscriptionBody> = rows.into_iter().map(body).collect();
+    let subscriptions: Vec<SubscriptionBody> = page.rows.into_iter().map(body).collect();
     Ok(Json(SubscriptionsAnswer { count: subscriptions.len(), subscriptions, cursor }))
 }
 
@@ -225,7 +244,7 @@ pub(crate) async fn test(
     Payload(body): Payload<SubscriptionRequest>,
 ) -> ApiResult<Json<TestAnswer>> {
     let wait = Duration::from_secs(params.wait.unwrap_or(TEST_WAIT).min(TEST_WAIT));
-    let found = app.triggers.test_subscription(scope, body.subscription.into(), wait).await?;
+    let found = while_good(&app, scope, Box::pin(app.triggers.test_subscription(scope, body.subscription.into(), wait))).await??;
     let delivery = match found {
         Some(found) => Some(deliveries::body_of(&app, scope, found, None).await?),
         None => None,

@@ -1,12 +1,29 @@
 //! `/workflows`, `/workflows/variants` and `/workflows/revisions`
 
-use crate::histories::history;
-
-history! {
-    family: Workflow, schema: workflow, tag: "Workflows", root: "/workflows", words: ["a workflow", "workflows"],
-    artifact: [workflow, workflows, workflow_id, "workflow_id", workflow_refs],
-    variant: [workflow_variant, workflow_variants, workflow_variant_id, "workflow_variant_id", workflow_variant_refs, workflow_variant_ref],
-    revision: [
-        workflow_revision, workflow_revisions, workflow_revision_id, "workflow_revision_id", workflow_revision_refs, workflow_revision_ref
-    ],
+crate::histories::history! {
+    family: Workflow, schema: workflow, tag: "Workflows", references: crate::histories::ReferenceFields, words: ["a workflow", "workflows"],
+    artifact: [workflow, workflows, workflow_id, workflow_slug, workflow_refs],
+    variant: [workflow_variant, workflow_variants, workflow_variant_id, workflow_variant_slug, workflow_variant_refs, workflow_variant_ref],
+    revision: [workflow_revision, workflow_revisions, workflow_revision_id, workflow_revision_refs, workflow_revision_ref],
+    create: ["create_workflow", "/workflows"],
+    fetch: "fetch_workflow", edit: "edit_workflow", at: ["/workflows/{workflow_id}", "workflow_id"],
+    archive: ["archive_workflow", "/workflows/{workflow_id}/archive"], unarchive: ["unarchive_workflow", "/workflows/{workflow_id}/unarchive"],
+    query: ["query_workflows", "/workflows/query"],
+    create_variant: ["create_workflow_variant", "/workflows/variants"],
+    fetch_variant: "fetch_workflow_variant", edit_variant: "edit_workflow_variant",
+    variant_at: ["/workflows/variants/{workflow_variant_id}", "workflow_variant_id"],
+    archive_variant: ["archive_workflow_variant", "/workflows/variants/{workflow_variant_id}/archive"],
+    unarchive_variant: ["unarchive_workflow_variant", "/workflows/variants/{workflow_variant_id}/unarchive"],
+    query_variants: ["query_workflow_variants", "/workflows/variants/query"],
+    fork: ["fork_workflow_variant", "/workflows/variants/fork"],
+    create_revision: ["create_workflow_revision", "/workflows/revisions"],
+    commit: ["commit_workflow_revision", "/workflows/revisions/commit"],
+    fetch_revision: "fetch_workflow_revision", edit_revision: "edit_workflow_revision",
+    revision_at: ["/workflows/revisions/{workflow_revision_id}", "workflow_revision_id"],
+    archive_revision: ["archive_workflow_revision", "/workflows/revisions/{workflow_revision_id}/archive"],
+    unarchive_revision: ["unarchive_workflow_revision", "/workflows/revisions/{workflow_revision_id}/unarchive"],
+    query_revisions: ["query_workflow_revisions", "/workflows/revisions/query"],
+    log: ["log_workflow_revisions", "/workflows/revisions/log"],
+    retrieve: ["retrieve_workflow_revision", "/workflows/revisions/retrieve"],
+    resolve: ["resolve_workflow_revision", "/workflows/revisions/resolve"],
 }

@@ -1,10 +1,9 @@
 //! `POST /workflows/invoke`
 
-use ::tools::CallError;
 use ::workflows::{InvokeReply, InvokeRequest, References};
-use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use calls::CallError;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use kernel::{Permission, Scope};
 use serde::{Deserialize, Serialize};
@@ -15,7 +14,7 @@ use uuid::Uuid;
 use super::runs::RunStatus;
 use crate::App;
 use crate::edge::auth::RunWorkflows;
-use crate::edge::{ApiError, ApiResult, Payload, Scoped};
+use crate::edge::{ApiError, ApiResult, Code, Json, Payload, Scoped};
 use crate::tools::approvals::ApprovalAnswer;
 use crate::tools::call::idempotency_key;
 
@@ -36,6 +35,7 @@ pub struct InvokeWorkflow {
     pub data: Option<InvokeData>,
     pub flags: Option<InvokeFlags>,
     /// 1 to 128 letters, digits and `._:-`; the header `X-Ag-Session-Id` is the same.
+    #[schema(value_type = Option<crate::shapes::SessionText>)]
     pub session_id: Option<String>,
 }
 
@@ -45,6 +45,7 @@ pub struct InvokeSelector {
     /// `{workflow slug}.revision` if it is left out.
     pub key: Option<String>,
     /// Not supported.
+    #[schema(required = false, value_type = crate::document::Nothing)]
     pub path: Option<String>,
 }
 
@@ -70,7 +71,8 @@ pub struct InvokeRevision {
 /// How to run.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct InvokeFlags {
-    /// Not supported.
+    /// Runs are not streamed.
+    #[schema(value_type = Option<crate::document::Off>)]
     pub stream: Option<bool>,
 }
 
@@ -86,6 +88,14 @@ pub struct InvokeAnswer {
     /// Exact references to what ran.
     #[schema(value_type = Object)]
     pub references: Value,
+}
+
+/// Why there is no result: how the run ended, or why there was none.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum RunFailure {
+    Run(InvokeAnswer),
+    Refused(crate::document::Error),
 }
 
 /// What a workflow gave.
@@ -107,12 +117,16 @@ pub struct InvokeMeta {
 /// A run that failed has the same body, with the status of its failure: of the workflow's service, or of the step that ended it. A caller that
 /// goes away cancels the run.
 #[utoipa::path(post, path = "/workflows/invoke", operation_id = "invoke_workflow", tag = "Workflows", security(("key" = ["run_workflows"])), request_body = InvokeWorkflow,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Passed on to the workflow's service and to the calls of its steps"),
-        ("X-Ag-Session-Id" = Option<String>, Header, description = "The session, if the body names none")),
-    responses((status = 200, body = InvokeAnswer), (status = 202, body = ApprovalAnswer, description = "Waits for a person"), (status = 400, body = InvokeAnswer, description = "The references or inputs do not fit, or there is nothing to run"),
-        (status = 404, description = "No such workflow, or not deployed"), (status = 406, description = "Only JSON is answered"),
-        (status = 424, body = InvokeAnswer, description = "A step or the workflow's service failed"), (status = 502, body = InvokeAnswer, description = "The workflow's service failed"),
-        (status = 504, body = InvokeAnswer, description = "It took too long")))]
+    params(("Idempotency-Key" = inline(Option<crate::shapes::IdempotencyKeyText>), Header, description = "Passed on to the workflow's service and to the calls of its steps"),
+        ("X-Ag-Session-Id" = inline(Option<crate::shapes::SessionText>), Header, description = "The session, if the body names none")),
+    responses((status = 200, body = InvokeAnswer), (status = 202, body = ApprovalAnswer, description = "Waits for a person"), (status = 400, body = RunFailure, description = "The references or inputs do not fit, or there is nothing to run"),
+        (status = 404, body = RunFailure, description = "No such workflow, not deployed, or a step found nothing"), (status = 406, description = "Only JSON is answered"),
+        (status = 429, description = "The project keeps as many runs or approvals as it may"),
+        (status = 424, body = RunFailure, description = "A step or the workflow's service failed"), (status = 502, body = RunFailure, description = "The workflow's service failed"),
+        (status = 422, body = RunFailure, description = "A step or the workflow's service found the inputs wrong"),
+        (status = 501, body = RunFailure, description = "The workflow's service does not do this"),
+        (status = 503, body = RunFailure, description = "The workflow's service, the database or a provider is not there now"),
+        (status = 504, body = RunFailure, description = "It took too long")))]
 pub(crate) async fn invoke(
     Scoped(scope, _): Scoped<RunWorkflows>,
     State(app): State<App>,
@@ -120,7 +134,7 @@ pub(crate) async fn invoke(
     Payload(body): Payload<InvokeWorkflow>,
 ) -> ApiResult<Response> {
     if !accepts_json(&headers) || body.flags.as_ref().is_some_and(|flags| flags.stream == Some(true)) {
-        return Err(ApiError::new(StatusCode::NOT_ACCEPTABLE, "Runs are answered as `application/json` only."));
+        return Err(ApiError::new(Code::NotAcceptable, "Runs are answered as `application/json` only."));
     }
     let session_id = session(body.session_id, &headers)?;
     let selector = body.selector.unwrap_or(InvokeSelector { key: None, path: None });
@@ -138,7 +152,7 @@ pub(crate) async fn invoke(
         limit: Some(app.options.run_limit()),
         ..InvokeRequest::default()
     };
-    match app.tools.invoke(scope, request).await {
+    match app.calls.invoke(scope, request).await {
         Ok(reply) => Ok(answer(reply, session_id)),
         Err(CallError::Waiting(approval)) => Ok((StatusCode::ACCEPTED, Json(ApprovalAnswer::from(*approval))).into_response()),
         Err(error) => Err(error.into()),
@@ -185,7 +199,7 @@ fn inline(scope: Scope, revision: Option<InvokeRevision>, parameters: Option<Map
     };
     if !scope.may(Permission::EditWorkflows) {
         return Err(ApiError::new(
-            StatusCode::FORBIDDEN,
+            Code::MissingPermission,
             "`data.revision` is for keys that may edit workflows; leave it out to run what is committed.",
         ));
     }

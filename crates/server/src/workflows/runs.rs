@@ -1,7 +1,6 @@
 //! `GET /workflows/runs` and the secret that signs runs over HTTP.
 
 use ::workflows::{Run, RunFilter, StepRecord};
-use axum::Json;
 use axum::extract::State;
 use kernel::{ArtifactId, RunId};
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditWorkflows, ViewWorkflows};
-use crate::edge::{ApiResult, PathOf, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, QueryOf, Scoped};
 
 /// A run for the record.
 #[derive(Debug, Serialize, ToSchema)]

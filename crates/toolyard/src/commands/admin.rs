@@ -71,9 +71,12 @@ pub(super) enum KeyCommand {
         /// viewer, annotator, editor or owner
         #[arg(long, default_value = "editor")]
         role: Role,
-        /// Allow only these of the role's permissions, separated by commas
+        /// Allow only these of the role's permissions, separated by commas; `read_secrets`, which no role has, may be among them
         #[arg(long, value_delimiter = ',')]
         only: Option<Vec<Permission>>,
+        /// Let the key read the values of secrets too, which no role may
+        #[arg(long)]
+        reads_secrets: bool,
         /// Let the key act for this agent and no other, by name or id; may be repeated
         #[arg(long = "agent", value_name = "AGENT")]
         agents: Vec<String>,
@@ -147,10 +150,9 @@ pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::
             let stops =
                 format!("everything in it: {keys} keys, {} connections, its workflows, triggers, agents and history", connections.len());
             consent.ask(&format!("delete the project {}", project.slug), &[stops])?;
-            let (accounts, watching) = (yard.connections.elsewhere(project.id).await?, yard.triggers.elsewhere(project.id).await?);
+            let left = yard.triggers.leftovers(&[project.id]).await?;
             yard.accounts.delete_project(project.id).await?;
-            yard.triggers.forget_remote(watching);
-            yard.connections.forget(accounts);
+            yard.triggers.remove_leftovers(left);
             yard.triggers.drain().await;
             yard.connections.drain().await;
             print::out(&format!("deleted project {}\n", project.slug));
@@ -162,7 +164,8 @@ pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::
 pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<()> {
     let yard = existing(config).await?;
     match command {
-        KeyCommand::Create { project, role, only, agents: named, name, json } => {
+        KeyCommand::Create { project, role, only, reads_secrets, agents: named, name, json } => {
+            let only = if reads_secrets { Some(with_reading(role, only)) } else { only };
             let project = find_project(&yard, &project).await?;
             let is_for_agents = !named.is_empty();
             let agents = if is_for_agents { yard.agents.named(project.id, &named).await? } else { Vec::new() };
@@ -205,8 +208,15 @@ pub(super) async fn key(config: Config, command: KeyCommand) -> anyhow::Result<(
     Ok(())
 }
 
+/// The permissions of a key that reads secrets besides.
+fn with_reading(role: Role, only: Option<Vec<Permission>>) -> Vec<Permission> {
+    let mut named = only.unwrap_or_else(|| role.permissions().iter().collect());
+    named.push(Permission::ReadSecrets);
+    named
+}
+
 /// The project that a slug or an id means.
-async fn find_project(yard: &Yard, written: &str) -> anyhow::Result<Project> {
+pub(super) async fn find_project(yard: &Yard, written: &str) -> anyhow::Result<Project> {
     match yard.accounts.find_project(written).await {
         Err(AccountError::ProjectNotFound) => {}
         found => return Ok(found?),
@@ -265,6 +275,8 @@ async fn rotate_sealing(yard: &Yard, finish: bool) -> anyhow::Result<()> {
     triggers::reseal(&yard.db, &sealer).await?;
     imports::reseal(&yard.db, &sealer).await?;
     workflows::reseal(&yard.db, &sealer).await?;
+    secrets::reseal(&yard.db, &sealer).await?;
+    people::reseal(&yard.db, &sealer).await?;
     if finish && in_file {
         // A secret that was being sealed with an older key when the file changed is in its row by now.
         tokio::time::sleep(SETTLED).await;
@@ -272,6 +284,8 @@ async fn rotate_sealing(yard: &Yard, finish: bool) -> anyhow::Result<()> {
         triggers::reseal(&yard.db, &sealer).await?;
         imports::reseal(&yard.db, &sealer).await?;
         workflows::reseal(&yard.db, &sealer).await?;
+        secrets::reseal(&yard.db, &sealer).await?;
+        people::reseal(&yard.db, &sealer).await?;
         files::write_secret(&vault::key_file(&yard.config), &ring.current_only().expose())?;
         print::out("every secret is sealed with the current key; the older keys are dropped\n");
     } else if in_file {

@@ -4,6 +4,7 @@ use anyhow::{Context, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
+use super::call::{Arguments, schema_of};
 use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
 use super::names;
@@ -153,12 +154,27 @@ enum PermissionsCommand {
     Deny(RuleArgs),
     /// Take a rule away
     Remove(RuleArgs),
+    /// Say what would happen to a call, by which rule, and which argument made it fit
+    Explain(ExplainArgs),
     /// Say what happens to calls that no rule fits
     Default {
         mode: Mode,
         #[command(flatten)]
         remote: Remote,
     },
+}
+
+#[derive(Debug, Args)]
+struct ExplainArgs {
+    /// A whole ref, such as `tools.native.github.CREATE_AN_ISSUE.main`
+    target: String,
+    #[command(flatten)]
+    arguments: Arguments,
+    /// Print the whole answer
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
 }
 
 /// What happens to calls that no rule fits.
@@ -192,6 +208,7 @@ pub(super) async fn permissions(config: Config, args: PermissionsArgs) -> anyhow
         PermissionsCommand::Ask(rule) => set_rule(&config, rule, Some("ask")).await,
         PermissionsCommand::Deny(rule) => set_rule(&config, rule, Some("deny")).await,
         PermissionsCommand::Remove(rule) => set_rule(&config, rule, None).await,
+        PermissionsCommand::Explain(args) => explain(&config, args).await,
         PermissionsCommand::Default { mode, remote } => {
             let value = mode.to_possible_value().filter(|_| !matches!(mode, Mode::Unset));
             let value = value.map_or(Value::Null, |value| json!(value.get_name()));
@@ -205,6 +222,22 @@ pub(super) async fn permissions(config: Config, args: PermissionsArgs) -> anyhow
 }
 
 const PERMISSIONS: &str = "/tools/permissions";
+
+async fn explain(config: &Config, args: ExplainArgs) -> anyhow::Result<()> {
+    let client = Client::new(config, &args.remote)?;
+    let schema = if args.arguments.need_a_schema() { schema_of(&client, &args.target).await } else { None };
+    let arguments = args.arguments.read(schema.as_ref())?;
+    let reply = client.post(&format!("{PERMISSIONS}/explain"), &json!({"name": args.target, "arguments": arguments})).await?;
+    if args.json {
+        print::json(&reply);
+        return Ok(());
+    }
+    print::out(&format!("{}: {}\n", text(&reply, "permission"), text(&reply, "why")));
+    for rule in list(&reply, "rules").iter().skip(1) {
+        print::out(&format!("  also fits: {} {}\n", text(rule, "permission"), text(rule, "pattern")));
+    }
+    Ok(())
+}
 
 /// A pattern has one rule; a new one goes last, and none takes it away.
 async fn set_rule(config: &Config, rule: RuleArgs, permission: Option<&str>) -> anyhow::Result<()> {

@@ -1,5 +1,8 @@
 //! `toolyard bench`: figures that anyone can see for themselves. Each run but `retrieval` starts a server of its own in a temporary directory.
 
+mod fairness;
+mod histories;
+mod report;
 mod retrieval;
 mod toolset;
 mod triggers;
@@ -19,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use self::report::{Report, Rounds};
 use super::print;
 
 const MANIFEST: &str = r#"
@@ -48,7 +52,7 @@ actions:
 #[derive(Debug, Subcommand)]
 pub(super) enum BenchCommand {
     /// Memory of an idle server and the time to answer /health
-    Idle,
+    Idle(Rounds),
     /// A call through Toolyard beside the same call made directly, and how many of them a second
     Calls {
         /// How long to measure each rate
@@ -57,7 +61,23 @@ pub(super) enum BenchCommand {
         /// Calls at the same time
         #[arg(long, default_value_t = 32)]
         concurrency: usize,
+        #[command(flatten)]
+        rounds: Rounds,
     },
+    /// How long a project waits while another does its worst, door by door
+    Fairness {
+        /// How long to measure each door
+        #[arg(long, default_value_t = 5)]
+        seconds: u64,
+        /// Requests of the other project at the same time
+        #[arg(long, default_value_t = 8)]
+        concurrency: usize,
+        /// Only the doors whose name holds this
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
+    },
+    /// The walks of a dashboard over ten thousand revisions of workflows
+    Histories(histories::HistoriesArgs),
     /// An agent's fifty tools resolved for a runner and for a model
     Resolve,
     /// How well and how fast search finds the right tools for judged queries
@@ -68,9 +88,12 @@ pub(super) enum BenchCommand {
         /// Without the sentence model
         #[arg(long)]
         words_only: bool,
-        /// Also measure the time with so many tools: those of all sets, and as many more like them
-        #[arg(long, value_name = "COUNT")]
-        tools: Option<usize>,
+        /// Also measure the time with so many tools: those of all sets, and as many more like them; 0 for none
+        #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "25000,100000")]
+        tools: Vec<usize>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// The twenty tools that fit a prompt, out of an agent's five hundred
     Toolset,
@@ -80,12 +103,18 @@ pub(super) enum BenchCommand {
 
 pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
-        BenchCommand::Idle => idle().await,
-        BenchCommand::Calls { seconds, concurrency } => calls(Duration::from_secs(seconds), concurrency).await,
+        BenchCommand::Idle(rounds) => idle(&rounds).await,
+        BenchCommand::Calls { seconds, concurrency, rounds } => calls(Duration::from_secs(seconds), concurrency, &rounds).await,
+        BenchCommand::Fairness { seconds, concurrency, only } => {
+            fairness::run(Duration::from_secs(seconds), concurrency, only.as_deref()).await
+        }
+        BenchCommand::Histories(args) => histories::run(args).await,
         BenchCommand::Resolve => resolve().await,
-        BenchCommand::Retrieval { data, words_only, tools } => retrieval::run(&data, words_only, tools),
+        BenchCommand::Retrieval { data, words_only, tools, json } => {
+            retrieval::run(&retrieval::Wanted { folder: &data, words_only, tools: &tools, json })
+        }
         BenchCommand::Toolset => toolset::run().await,
-        BenchCommand::Triggers(args) => triggers::run(args).await,
+        BenchCommand::Triggers(args) => Box::pin(triggers::run(args)).await,
     }
 }
 
@@ -181,33 +210,46 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-async fn idle() -> anyhow::Result<()> {
-    let started = Instant::now();
-    let server = Server::start().await?;
-    let start = started.elapsed();
+async fn idle(rounds: &Rounds) -> anyhow::Result<()> {
     let client = client()?;
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    let memory = server.memory()?;
-    let request = Request::new(Method::GET, format!("{}/health", server.url).parse()?);
-    let mut times = Vec::new();
-    for _ in 0..3000 {
+    let mut report = Report::default();
+    for _ in 0..rounds.repeat {
         let started = Instant::now();
-        ensure!(client.send(request.clone()).await?.status == 200, "/health failed");
-        times.push(started.elapsed());
+        let server = Server::start_on(rounds.database_url.as_deref(), |_| Ok(())).await?;
+        let start = started.elapsed();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let memory = server.memory()?;
+        let request = Request::new(Method::GET, format!("{}/health", server.url).parse()?);
+        let mut times = one_at_a_time(&client, &[&request], 3000).await?.remove(0);
+        report.add("start_ms", "start to first answer", "ms", millis(start));
+        report.add("idle_mib", "idle memory", "MiB", memory);
+        report.add("health_p50_ms", "GET /health, p50", "ms", millis(percentile(&mut times, 0.5)));
+        report.add("health_p99_ms", "GET /health, p99", "ms", millis(percentile(&mut times, 0.99)));
     }
-    print::out(&format!("start to first answer  {:.0} ms\n", millis(start)));
-    print::out(&format!("idle memory            {memory:.1} MiB\n"));
-    print::out(&format!(
-        "GET /health            p50 {:.3} ms, p99 {:.3} ms\n",
-        millis(percentile(&mut times, 0.5)),
-        millis(percentile(&mut times, 0.99))
-    ));
+    report.print("idle", rounds);
     Ok(())
 }
 
-async fn calls(length: Duration, concurrency: usize) -> anyhow::Result<()> {
+/// Sends requests in turn, each so often after a warm-up; how long each took.
+async fn one_at_a_time(client: &Egress, requests: &[&Request], often: usize) -> anyhow::Result<Vec<Vec<Duration>>> {
+    const WARM_UP: usize = 200;
+    let mut times = vec![Vec::with_capacity(often); requests.len()];
+    for round in 0..often + WARM_UP {
+        for (request, times) in requests.iter().zip(&mut times) {
+            let started = Instant::now();
+            let response = client.send((*request).clone()).await?;
+            ensure!(response.status == 200, "a request failed: {}", String::from_utf8_lossy(&response.body));
+            if round >= WARM_UP {
+                times.push(started.elapsed());
+            }
+        }
+    }
+    Ok(times)
+}
+
+async fn calls(length: Duration, concurrency: usize, rounds: &Rounds) -> anyhow::Result<()> {
     let upstream = upstream().await?;
-    let server = Server::start().await?;
+    let server = Server::start_on(rounds.database_url.as_deref(), |_| Ok(())).await?;
     let client = client()?;
     let connection = json!({"slug": "main", "provider_key": "native", "integration_key": "bench",
         "data": {"auth_scheme": "api_key", "credentials": {"base": upstream, "api_key": "bench-key-123"}}});
@@ -224,32 +266,30 @@ async fn calls(length: Duration, concurrency: usize) -> anyhow::Result<()> {
         .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
         .body(json!({"text": "hello", "labels": ["a", "b"]}).to_string());
 
-    let (mut direct_times, mut through_times) = (Vec::new(), Vec::new());
-    for round in 0..4200 {
-        for (request, times) in [(&direct, &mut direct_times), (&through, &mut through_times)] {
-            let started = Instant::now();
-            ensure!(client.send(request.clone()).await?.status == 200, "a call failed");
-            if round >= 200 {
-                times.push(started.elapsed());
-            }
-        }
+    let mut report = Report::default();
+    rate(&client, &through, Duration::from_secs(1), concurrency).await?;
+    for _ in 0..rounds.repeat {
+        let [mut direct_times, mut through_times]: [Vec<Duration>; 2] = one_at_a_time(&client, &[&direct, &through], 2000)
+            .await?
+            .try_into()
+            .map_err(|_| anyhow::anyhow!("two requests have two times"))?;
+        let (direct_p50, through_p50) = (percentile(&mut direct_times, 0.5), percentile(&mut through_times, 0.5));
+        report.add("direct_p50_ms", "one at a time, direct, p50", "ms", millis(direct_p50));
+        report.add("through_p50_ms", "one at a time, through, p50", "ms", millis(through_p50));
+        report.add("through_p99_ms", "one at a time, through, p99", "ms", millis(percentile(&mut through_times, 0.99)));
+        report.add("added_p50_ms", "added, p50", "ms", millis(through_p50.saturating_sub(direct_p50)));
+        let direct_rate = rate(&client, &direct, length, concurrency).await?;
+        let through_rate = rate(&client, &through, length, concurrency).await?;
+        report.add("direct_per_second", format!("{concurrency} at a time, direct"), "calls/s", direct_rate);
+        report.add("through_per_second", format!("{concurrency} at a time, through"), "calls/s", through_rate);
+        report.add("share_of_direct", "through, as a share of direct", "", through_rate / direct_rate);
     }
-    let (direct_p50, through_p50) = (percentile(&mut direct_times, 0.5), percentile(&mut through_times, 0.5));
-    let (direct_p99, through_p99) = (percentile(&mut direct_times, 0.99), percentile(&mut through_times, 0.99));
-    let direct_rate = rate(&client, &direct, length, concurrency).await?;
-    let through_rate = rate(&client, &through, length, concurrency).await?;
-
-    print::out(&format!("one at a time, direct   p50 {:.3} ms, p99 {:.3} ms\n", millis(direct_p50), millis(direct_p99)));
-    print::out(&format!("one at a time, through  p50 {:.3} ms, p99 {:.3} ms\n", millis(through_p50), millis(through_p99)));
-    print::out(&format!("added                   p50 {:.3} ms\n", millis(through_p50.saturating_sub(direct_p50))));
-    print::out(&format!(
-        "{concurrency} at a time, direct    {direct_rate:.0} calls/s\n{concurrency} at a time, through   {through_rate:.0} calls/s\n"
-    ));
     let id = made["connection"]["id"].as_str().unwrap_or_default();
     let usage = Request::new(Method::GET, format!("{}/tools/connections/{id}/usage", server.url).parse()?)
         .header(AUTHORIZATION, server.key.clone());
     let usage: Value = serde_json::from_slice(&client.send(usage).await?.body)?;
-    print::out(&format!("audit rows              {}\n", usage["usage"]["tools"]));
+    report.add("audit_rows", "audit rows", "", usage["usage"]["tools"].as_f64().unwrap_or_default());
+    report.print("calls", rounds);
     Ok(())
 }
 

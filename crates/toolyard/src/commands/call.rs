@@ -82,7 +82,7 @@ pub(super) async fn call(config: Config, args: CallArgs) -> anyhow::Result<bool>
 }
 
 /// The schema of what a ref takes. Where there is none to read, the call says what is wrong.
-async fn schema_of(client: &Client, name: &str) -> Option<Value> {
+pub(super) async fn schema_of(client: &Client, name: &str) -> Option<Value> {
     let revision = |references: Value| async move {
         let reply = client.post("/workflows/revisions/retrieve", &references).await.ok()?;
         reply.pointer("/workflow_revision/data/schemas/inputs").cloned()

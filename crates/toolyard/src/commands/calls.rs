@@ -1,18 +1,17 @@
 //! `toolyard calls`: who called what, and how it ended.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
 
 use super::agent;
-use super::client::{Client, Remote, unless_away, until_interrupted};
+use super::client::{Client, Remote};
+use super::follow::{Feed, follow};
 use super::integrations::{encode, list, text};
 use super::print::{self, Column, Table};
 use crate::config::Config;
 
-const LOOK: Duration = Duration::from_secs(1);
 const PAGE: u32 = 500;
 /// Longer than any call takes: whatever ends now began within it.
 const LONGEST: &str = "6m";
@@ -38,7 +37,7 @@ pub(super) struct CallsArgs {
     /// Only calls of this tool: a ref, or a pattern such as `tools.native.github.*`
     #[arg(long, value_name = "REF")]
     tool: Option<String>,
-    /// Only those that ended so: ok, error (the tool said no) or failed (it did not run to its end)
+    /// Only those that ended so: ok, error (the tool said no), failed (it did not run to its end), running, or unknown (the server went away before the end)
     #[arg(long)]
     outcome: Option<String>,
     /// Only those of this agent, by name, number or id
@@ -76,7 +75,7 @@ pub(super) async fn run(config: Config, args: CallsArgs) -> anyhow::Result<()> {
     let reply = query.page(args.limit.clamp(1, PAGE), args.since.as_deref(), None).await?;
     let rows = list(&reply, "calls");
     if args.follow {
-        return until_interrupted(follow(&query, &args, rows)).await;
+        return follow(EndedCalls { query, first: rows.to_vec(), known: BTreeSet::new(), looks: 0 }, args.json).await;
     }
     if args.json {
         print::json(&reply);
@@ -110,7 +109,7 @@ impl Query<'_> {
         loop {
             let reply = self.page(PAGE, Some(LONGEST), cursor.as_deref()).await?;
             let before = found.len();
-            found.extend(list(&reply, "calls").iter().filter(|row| !known.contains(&text(row, "id"))).cloned());
+            found.extend(list(&reply, "calls").iter().filter(|row| has_ended(row) && !known.contains(&text(row, "id"))).cloned());
             cursor = reply["cursor"].as_str().map(str::to_owned);
             if cursor.is_none() || (found.len() == before && !is_thorough) {
                 break;
@@ -121,29 +120,45 @@ impl Query<'_> {
     }
 }
 
-async fn follow(query: &Query<'_>, args: &CallsArgs, begin: &[Value]) -> anyhow::Result<()> {
-    if !args.json && !print::reaches(&CALLS.header()) {
-        return Ok(());
+/// Calls as they end.
+struct EndedCalls<'a> {
+    query: Query<'a>,
+    /// The newest calls when it began.
+    first: Vec<Value>,
+    known: BTreeSet<String>,
+    looks: u32,
+}
+
+impl Feed for EndedCalls<'_> {
+    const TABLE: Table<'static> = CALLS;
+
+    fn cells(row: &Value) -> Vec<String> {
+        cells(row)
     }
-    // What was there before and is not shown now is not shown later either.
-    let mut known: BTreeSet<String> = query.fresh(&BTreeSet::new(), true).await?.iter().map(|row| text(row, "id")).collect();
-    known.extend(begin.iter().map(|row| text(row, "id")));
-    let mut fresh: Vec<Value> = begin.iter().rev().cloned().collect();
-    for look in 1_u32.. {
-        for row in fresh {
-            known.insert(text(&row, "id"));
-            let line = if args.json { format!("{row}\n") } else { CALLS.row(&cells(&row)) };
-            if !print::reaches(&line) {
-                return Ok(());
-            }
-        }
-        while known.len() > MEMORY {
-            known.pop_first();
-        }
-        tokio::time::sleep(LOOK).await;
-        fresh = unless_away(query.fresh(&known, look.is_multiple_of(THOROUGH)).await)?;
+
+    async fn begin(&mut self) -> anyhow::Result<Vec<Value>> {
+        // What was there before and is not shown now is not shown later either.
+        self.known = self.query.fresh(&BTreeSet::new(), true).await?.iter().map(|row| text(row, "id")).collect();
+        Ok(std::mem::take(&mut self.first).into_iter().filter(has_ended).rev().collect())
     }
-    Ok(())
+
+    async fn look(&mut self) -> anyhow::Result<Vec<Value>> {
+        while self.known.len() > MEMORY {
+            self.known.pop_first();
+        }
+        self.looks += 1;
+        self.query.fresh(&self.known, self.looks.is_multiple_of(THOROUGH)).await
+    }
+
+    fn is_new(&mut self, row: &Value) -> bool {
+        self.known.insert(text(row, "id"));
+        true
+    }
+}
+
+/// A call under way is printed when it has ended.
+fn has_ended(row: &Value) -> bool {
+    row["outcome"] != "running"
 }
 
 fn cells(row: &Value) -> Vec<String> {

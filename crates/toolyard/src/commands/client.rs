@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::Value;
 use url::Url;
 
-use super::print;
+use super::{login, print};
 use crate::config::Config;
 use crate::files;
 
@@ -24,7 +24,7 @@ pub(super) struct Remote {
     /// Address of the server [default: the listening address]
     #[arg(long, env = "TOOLYARD_URL", value_name = "URL")]
     url: Option<String>,
-    /// Project key [default: owner.key of the data directory]
+    /// Project key [default: who signed in with `toolyard login`, else owner.key of the data directory]
     #[arg(long, env = "TOOLYARD_KEY", value_name = "KEY", hide_env_values = true)]
     key: Option<String>,
 }
@@ -43,25 +43,62 @@ pub(super) struct ShowArgs {
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     base: Url,
-    key: HeaderValue,
+    credential: Credential,
     egress: Egress,
     /// What somebody who waits for more than a second is told.
     doing: String,
 }
 
+/// How a client gets in.
+#[derive(Clone, Debug)]
+enum Credential {
+    Header(HeaderValue),
+    /// As whoever signed in to this server.
+    Login(String),
+    Nobody,
+}
+
 impl Client {
     pub(super) fn new(config: &Config, remote: &Remote) -> anyhow::Result<Self> {
-        let base = base(remote.url.as_deref().unwrap_or(&config.listen.to_string()))?;
-        let key = match &remote.key {
-            Some(key) => key.clone(),
-            None => kept_key(&config.data_dir, "owner.key")?,
+        let mut client = Self::nobody(config, remote.url.as_deref())?;
+        client.credential = match &remote.key {
+            Some(key) => Credential::Header(authorization("ApiKey", key)?),
+            None if login::is_signed_in(&client.server())? => Credential::Login(client.server()),
+            None => Credential::Header(authorization("ApiKey", &kept_key(&config.data_dir, "owner.key")?)?),
         };
-        let key = authorization("ApiKey", &key)?;
+        Ok(client)
+    }
+
+    /// A client that shows nothing of who it is.
+    pub(super) fn nobody(config: &Config, url: Option<&str>) -> anyhow::Result<Self> {
+        let base = base(url.unwrap_or(&config.listen.to_string()))?;
         // The one address that the user named; it may well be private.
         let allow: Allow = base.host_str().context("the address names no host")?.trim_matches(['[', ']']).parse()?;
         let egress = Egress::new(egress::Config { allow, ..egress::Config::default() })?;
         let doing = format!("waiting for {}", base.origin().ascii_serialization());
-        Ok(Self { base, key, egress, doing })
+        Ok(Self { base, credential: Credential::Nobody, egress, doing })
+    }
+
+    /// The address of the server, as logins are kept by.
+    pub(super) fn server(&self) -> String {
+        self.base.to_string()
+    }
+
+    /// Posts a form as nobody in particular; any status is an answer.
+    pub(super) async fn form(&self, path: &str, fields: &[(&str, &str)]) -> anyhow::Result<(StatusCode, Value)> {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+        let request = Request::new(Method::POST, self.base.join(path.trim_start_matches('/'))?).timeout(USUAL);
+        self.answer(request.header(CONTENT_TYPE, kind).body(body)).await
+    }
+
+    /// What the client gets in with, at this moment.
+    async fn authorization(&self) -> anyhow::Result<Option<HeaderValue>> {
+        Ok(match &self.credential {
+            Credential::Header(value) => Some(value.clone()),
+            Credential::Login(server) => Some(Box::pin(login::token(self, server)).await?),
+            Credential::Nobody => None,
+        })
     }
 
     /// The same, with better words for what its requests are for.
@@ -75,9 +112,7 @@ impl Client {
             Some(key) => key.clone(),
             None => kept_key(&config.data_dir, "operator.key")?,
         };
-        let mut client = Self::new(config, &Remote { url: remote.url.clone(), key: Some("-".to_owned()) })?;
-        client.key = authorization("Access", &key)?;
-        Ok(client)
+        Ok(Self { credential: Credential::Header(authorization("Access", &key)?), ..Self::nobody(config, remote.url.as_deref())? })
     }
 
     pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
@@ -119,7 +154,7 @@ impl Client {
     pub(super) async fn open(&self, method: Method, path: &str, headers: HeaderMap, body: Option<String>) -> anyhow::Result<Opened> {
         let mut request = Request::new(method, self.base.join(path.trim_start_matches('/'))?).timeout(USUAL);
         request.headers = headers;
-        request = request.header(AUTHORIZATION, self.key.clone());
+        request.headers.extend(self.authorization().await?.map(|value| (AUTHORIZATION, value)));
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
         }
@@ -132,10 +167,15 @@ impl Client {
 
     async fn exchange(&self, method: Method, path: &str, body: Option<&Value>, limit: Duration) -> anyhow::Result<(StatusCode, Value)> {
         let url = self.base.join(path.trim_start_matches('/'))?;
-        let mut request = Request::new(method, url).timeout(limit).header(AUTHORIZATION, self.key.clone());
+        let mut request = Request::new(method, url).timeout(limit);
+        request.headers.extend(self.authorization().await?.map(|value| (AUTHORIZATION, value)));
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body.to_string());
         }
+        self.answer(request).await
+    }
+
+    async fn answer(&self, request: Request) -> anyhow::Result<(StatusCode, Value)> {
         let response = print::during(&self.doing, Box::pin(self.egress.send(request))).await.with_context(|| self.unreachable())?;
         Ok((response.status, serde_json::from_slice(&response.body).unwrap_or(Value::Null)))
     }
@@ -183,7 +223,7 @@ fn good(status: StatusCode, reply: Value) -> anyhow::Result<Value> {
     Ok(reply)
 }
 
-fn authorization(scheme: &str, key: &str) -> anyhow::Result<HeaderValue> {
+pub(super) fn authorization(scheme: &str, key: &str) -> anyhow::Result<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("{scheme} {key}")).context("the key holds characters that no key has")?;
     value.set_sensitive(true);
     Ok(value)
@@ -191,7 +231,8 @@ fn authorization(scheme: &str, key: &str) -> anyhow::Result<HeaderValue> {
 
 fn kept_key(data_dir: &Path, name: &str) -> anyhow::Result<String> {
     let path = data_dir.join(name);
-    files::read(&path)?.with_context(|| format!("there is no key in `{}`; give one with --key or TOOLYARD_KEY", path.display()))
+    files::read(&path)?
+        .with_context(|| format!("there is no key in `{}`; run `toolyard login`, or give one with --key or TOOLYARD_KEY", path.display()))
 }
 
 /// The words of an error body; a run that failed has them in its status.

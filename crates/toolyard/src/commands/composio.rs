@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use clap::Subcommand;
-use providers::composio::KEY;
+use composio::KEY;
 
 use super::admin::existing;
 use super::print;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use providers::native::manifest::{Manifest, check};
+use native::manifest::{Manifest, check};
 use serde_json::{Value, json};
 
 use super::client::{Client, Remote};

@@ -12,12 +12,17 @@ mod connect;
 mod consent;
 mod discover;
 mod environment;
+mod follow;
+mod grants;
 mod import;
 mod integrations;
+mod login;
 mod mcp;
 mod names;
 mod ops;
+mod person;
 mod print;
+mod secret;
 mod serve;
 mod trigger;
 mod typed;
@@ -90,6 +95,14 @@ enum Command {
     Agent(Box<agent::AgentArgs>),
     /// Serve the tools to an MCP client over stdin and stdout, from a running server
     Mcp(mcp::McpArgs),
+    /// List, keep and delete named secrets; their values go in and never come out
+    Secret(secret::SecretArgs),
+    /// Sign in to a server in your browser, so that commands need no key
+    Login(login::LoginArgs),
+    /// Sign out again
+    Logout(login::LogoutArgs),
+    /// List and revoke what people let clients do
+    Grants(grants::GrantsArgs),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -102,6 +115,11 @@ enum Command {
     /// Create, list and revoke keys; rotate the sealing key
     #[command(subcommand)]
     Key(admin::KeyCommand),
+    /// List, invite and remove people; set passwords, make sign-in links
+    #[command(subcommand)]
+    Person(person::PersonCommand),
+    /// List and end the sessions of people who are signed in
+    Sessions(person::SessionsArgs),
     /// See to Composio: what it offers, where it sends events, what it signs with
     #[command(subcommand)]
     Composio(composio::ComposioCommand),
@@ -118,7 +136,7 @@ enum Command {
 }
 
 /// Commands that open the database themselves, and the settings that lead them there.
-const LOCAL: [&str; 4] = ["migrate", "project", "key", "composio"];
+const LOCAL: [&str; 6] = ["migrate", "project", "key", "person", "sessions", "composio"];
 const PLACES: [&str; 3] = ["config", "data_dir", "database_url"];
 
 /// The command line. Every command takes every setting, but only `serve` shows them all, so that a command's own options can be found.
@@ -179,12 +197,18 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Trigger(args) => trigger::run(config, *args).await?,
         Command::Agent(args) => agent::run(config, *args).await?,
         Command::Mcp(args) => mcp::run(config, args).await?,
+        Command::Secret(args) => secret::run(config, args).await?,
+        Command::Login(args) => login::login(config, args).await?,
+        Command::Logout(args) => login::logout(config, args).await?,
+        Command::Grants(args) => grants::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
+        Command::Person(command) => person::person(config, command).await?,
+        Command::Sessions(args) => person::sessions(config, args).await?,
         Command::Composio(command) => Box::pin(composio::run(config, command)).await?,
         Command::Key(command) => admin::key(config, command).await?,
         Command::Completions { shell } => print::out(&completions(shell)),
-        Command::Bench(command) => bench::run(command).await?,
+        Command::Bench(command) => Box::pin(bench::run(command)).await?,
         Command::Openapi => print::out(&(server::openapi().to_pretty_json().context("cannot write the document")? + "\n")),
     }
     Ok(ExitCode::SUCCESS)

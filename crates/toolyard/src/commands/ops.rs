@@ -104,7 +104,7 @@ async fn call(config: &Config, args: CallArgs) -> anyhow::Result<bool> {
 
 /// The context of a run of the workflow's newest revision.
 async fn run_of(client: &Client, slug: &str) -> anyhow::Result<Value> {
-    let reply = client.post("/workflows/revisions/retrieve", &json!({"workflow_ref": reference(slug)})).await?;
+    let reply = super::workflow::retrieved(client, slug, &json!({"workflow_ref": reference(slug)})).await?;
     let revision = &reply["workflow_revision"];
     let (artifact, variant) = (&revision["workflow_id"], &revision["workflow_variant_id"]);
     Ok(json!({"workflow": {"artifact": {"id": artifact}, "variant": {"id": variant}, "is_draft": false}}))

@@ -23,12 +23,16 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     let routes = server::routes();
     let _only_one = store::Db::file(&config.database_url).map(|file| hold(&config, &file)).transpose()?;
     let yard = Yard::open(config).await?;
+    yard.connections.start().await.context("cannot look after the connections")?;
+    yard.calls.start().await.context("cannot look after the record of calls")?;
     yard.imports.start();
     yard.triggers.start().await.context("cannot start the triggers")?;
     yard.start_composio();
+    yard.start_embeddings();
+    yard.start_forgetting();
     warm(&yard);
     greet(&yard);
-    yard::serve(listener, routes, yard.app(), stop_signal()?).await?;
+    yard::serve(listener, routes, yard.app(), yard.config.connections.clone(), stop_signal()?).await;
     yard.close().await;
     tracing::info!("stopped");
     Ok(())
@@ -67,6 +71,10 @@ fn greet(yard: &Yard) {
             "\nFirst start: the project `default` is ready. Its key, shown this once and kept in {data}/owner.key:\n\n  {key}\n\n\
              Try it:\n\n  curl -X POST -H \"Authorization: ApiKey {key}\" {url}/tools/connections/query\n\n"
         ));
+    }
+    if let Some(invitation) = &yard.first_invitation {
+        let link = server::addresses::invitation(url, invitation.expose());
+        print::out(&format!("Sign in as its owner with this link, which works once and for a week:\n\n  {link}\n\n"));
     }
 }
 

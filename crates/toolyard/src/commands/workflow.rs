@@ -56,7 +56,7 @@ struct ListArgs {
 
 /// Which revision is meant; the newest if nothing is said.
 #[derive(Debug, Args)]
-struct Which {
+struct RevisionArgs {
     /// One version
     #[arg(long, value_name = "N", conflicts_with = "environment")]
     version: Option<String>,
@@ -73,7 +73,7 @@ enum WorkflowCommand {
     Show {
         slug: String,
         #[command(flatten)]
-        which: Which,
+        which: RevisionArgs,
         /// Print the answer as JSON
         #[arg(long)]
         json: bool,
@@ -129,7 +129,7 @@ enum WorkflowCommand {
     Run {
         slug: String,
         #[command(flatten)]
-        which: Which,
+        which: RevisionArgs,
         /// The inputs as one JSON object
         #[arg(long, value_name = "JSON", default_value = "{}")]
         inputs: String,
@@ -201,7 +201,7 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             let data = read(&file)?;
             let client = Client::new(&config, &remote)?;
             let slug = slug_of(&client, &slug).await?;
-            let found = client.post("/workflows/revisions/retrieve", &json!({"workflow_ref": {"slug": slug}})).await?;
+            let found = retrieved(&client, &slug, &json!({"workflow_ref": {"slug": slug}})).await?;
             let variant = &found["workflow_revision"]["workflow_variant_id"];
             let body = json!({"workflow_revision": {"workflow_variant_id": variant, "data": data, "message": message}});
             let reply = client.post("/workflows/revisions/commit", &body).await?;
@@ -249,7 +249,7 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
     }
 }
 
-impl Which {
+impl RevisionArgs {
     /// References to it, with names that end as the route wants them.
     fn references(&self, slug: &str, end: &str) -> Value {
         let mut references = json!({format!("workflow{end}"): {"slug": slug}});
@@ -297,6 +297,16 @@ async fn slug_of(client: &Client, written: &str) -> anyhow::Result<String> {
     }
 }
 
+/// What references to a workflow lead to; there may be no such version, or none at all.
+pub(super) async fn retrieved(client: &Client, slug: &str, references: &Value) -> anyhow::Result<Value> {
+    let found = client.post("/workflows/revisions/retrieve", references).await?;
+    anyhow::ensure!(
+        found["workflow_revision"].is_object(),
+        "{slug} has no such version; `toolyard workflow show {slug}` lists those that it has"
+    );
+    Ok(found)
+}
+
 async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
     let found = all(client, args.search.as_deref(), args.archived).await?;
     if args.json {
@@ -309,9 +319,9 @@ async fn list_all(client: &Client, args: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn show(client: &Client, written: &str, which: &Which, json: bool) -> anyhow::Result<()> {
+async fn show(client: &Client, written: &str, which: &RevisionArgs, json: bool) -> anyhow::Result<()> {
     let slug = &slug_of(client, written).await?;
-    let reply = client.post("/workflows/revisions/retrieve", &which.references(slug, "_ref")).await?;
+    let reply = retrieved(client, slug, &which.references(slug, "_ref")).await?;
     if json {
         print::json(&reply);
         return Ok(());

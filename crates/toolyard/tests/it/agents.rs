@@ -543,7 +543,7 @@ on_both! {
         for format in ["openai", "anthropic", "gemini", "mcp"] {
             let found = toolset(test, "1", json!({"limit": 3, "format": format})).await;
             for definition in found["definitions"].as_array().unwrap() {
-                ::tools::format::validate(format.parse().unwrap(), definition).unwrap();
+                definitions::format::validate(format.parse().unwrap(), definition).unwrap();
             }
         }
         test.post("/agents/1/toolset", json!({"format": "x"})).await.expect(422);

@@ -12,19 +12,19 @@ use crate::triggers::{send, settled, webhook};
 
 const MAKE: &str = "tools.native.fake.MAKE_A_THING.main";
 
-async fn ask_before(test: &Test, pattern: &str, permission: &str) {
+pub async fn ask_before(test: &Test, pattern: &str, permission: &str) {
     let policy = json!({"permissions": {"rules": [{"pattern": pattern, "permission": permission}]}});
     test.request(Method::PUT, "/tools/permissions", Some(format!("ApiKey {}", test.owner)), Some(policy)).await.expect(200);
 }
 
 /// The id of the approval that a call waits for.
-async fn waiting(test: &Test, key: &str, arguments: Value) -> String {
+pub async fn waiting(test: &Test, key: &str, arguments: Value) -> String {
     let answer = test.call_as(key, MAKE, arguments).await.expect(202);
     assert_eq!(answer["approval"]["status"], "pending");
     answer["approval"]["id"].as_str().unwrap().to_owned()
 }
 
-async fn decide(test: &Test, id: &str, decision: &str) -> Value {
+pub async fn decide(test: &Test, id: &str, decision: &str) -> Value {
     test.post(&format!("/tools/approvals/{id}"), json!({"decision": decision, "note": "because"})).await.expect(200)["approval"].take()
 }
 

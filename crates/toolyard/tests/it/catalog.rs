@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use providers::native::manifest::{Manifest, check};
+use native::manifest::{Manifest, check};
 use serde_json::json;
 
 use crate::support::{Database, Test};
 
 #[test]
 fn every_manifest_keeps_the_rules_and_builds_every_request() {
-    let manifests = providers::native::built_in().unwrap();
+    let manifests = native::built_in().unwrap();
     for manifest in &manifests {
         let findings: Vec<String> = check(manifest).iter().map(ToString::to_string).collect();
         assert!(findings.is_empty(), "{}: {findings:#?}", manifest.key);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::Method;
 use kernel::Role;
 use serde_json::{Value, json};
+use toolyard::config::read_service_timeout;
 
 use crate::reserved::workflow;
 use crate::support::{Database, Fake, Test, on_both, until};
@@ -194,7 +195,7 @@ async fn a_paused_server_keeps_events_and_runs_nothing() {
 async fn services_have_the_time_that_the_operator_gives_them() {
     let fake = Fake::start().await;
     for (setting, answer) in [("1", 424), ("30,fake=1", 424), ("1,native/fake=30", 200)] {
-        let test = &Test::with(Database::Sqlite, |config| config.service_timeout = setting.parse().unwrap()).await;
+        let test = &Test::with(Database::Sqlite, |config| config.service_timeout = read_service_timeout(setting).unwrap()).await;
         test.connect_fake(&fake, "main").await;
         let reply = test.call("tools.native.fake.SLOWLY.main", json!({"ms": 1500})).await;
         assert_eq!(reply.status, answer, "{setting}: {}", reply.text);

@@ -1,8 +1,8 @@
 //! What discovery returns goes on as it is: into tool configs, into calls, and to the catalog of events.
 
+use discovery::FoundTool;
 use serde_json::{Value, json};
 use store::args;
-use tools::discover::ToolFound;
 
 use crate::support::{Database, Fake, Test, on_both};
 
@@ -37,7 +37,7 @@ on_both! {
 
         let all = integrations.iter().flat_map(|one| {
             let slug = format!("{}-main", one.key);
-            one.actions.iter().map(move |action| json!(ToolFound::new(one, action, Some(slug.clone()))))
+            one.actions.iter().map(move |action| json!(FoundTool::new(one, action, Some(slug.clone()))))
         });
         let all: Vec<Value> = all.collect();
         assert!(all.len() > 1000, "{}", all.len());

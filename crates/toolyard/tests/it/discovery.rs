@@ -39,9 +39,9 @@ fn cases() -> (Vec<Case>, Vec<&'static str>) {
     (cases, nonsense)
 }
 
-/// Only what we ship.
+/// Only what we ship, found by meaning too.
 async fn shipped() -> Test {
-    Test::with(Database::Sqlite, |config| config.integrations_dir = None).await
+    Test::with(Database::Sqlite, |config| (config.integrations_dir, config.sentence_model) = (None, true)).await
 }
 
 async fn discover(test: &Test, use_cases: &[&str]) -> Value {
@@ -63,10 +63,10 @@ fn first(capability: &Value) -> (String, bool) {
 #[test]
 fn the_set_is_large_mixed_and_not_the_examples_of_the_manifests() {
     let (cases, nonsense) = cases();
-    assert!(cases.len() >= 300 && nonsense.len() >= 15, "{}", cases.len());
-    assert!(cases.iter().filter(|case| case.is_event).count() * 3 >= cases.len());
-    assert!(cases.iter().filter(|case| !case.names_app).count() * 3 >= cases.len());
-    let manifests = providers::native::built_in().unwrap();
+    assert!(cases.len() + nonsense.len() >= 1000 && nonsense.len() >= 150, "{}", cases.len());
+    assert!(cases.iter().filter(|case| case.is_event).count() * 4 >= cases.len());
+    assert!((cases.iter().filter(|case| !case.names_app).count() + nonsense.len()) * 2 >= cases.len() + nonsense.len());
+    let manifests = native::built_in().unwrap();
     let examples: HashSet<String> = manifests
         .iter()
         .flat_map(|manifest| {
@@ -103,23 +103,34 @@ async fn the_right_tool_or_event_comes_first() {
     }
     let report = format!("{right:?} of {}\n{}", cases.len(), wrong.join("\n"));
     let share = |what: &str, percent: usize| assert!(right[what] * 100 >= cases.len() * percent, "{what}: {report}");
-    share("tool", 90);
-    share("integration", 97);
-    share("kind", 98);
+    share("tool", 86);
+    share("integration", 94);
+    share("kind", 97);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nonsense_finds_nothing() {
+async fn what_fits_nothing_is_told_so() {
     let test = shipped().await;
     let (_, nonsense) = cases();
     for path in ["/tools/discover", "/triggers/discover"] {
-        let answer = test.post(path, json!({"use_cases": nonsense})).await.expect(200);
-        assert_eq!((&answer["ready"], &answer["connections"]), (&json!(false), &json!([])), "{path}");
-        for capability in answer["capabilities"].as_array().unwrap() {
-            let note = capability["note"].as_str().unwrap();
-            assert!(note.starts_with("Nothing fits this use case."), "{path}: {capability}");
-            assert_eq!(capability, &json!({"use_case": capability["use_case"], "alternatives": [], "note": note}), "{path}");
+        let (mut told, mut sure) = (0, Vec::new());
+        for some in nonsense.chunks(50) {
+            let answer = test.post(path, json!({"use_cases": some})).await.expect(200);
+            assert_eq!(answer["ready"], json!(false), "{path}");
+            for capability in answer["capabilities"].as_array().unwrap() {
+                let note = capability["note"].as_str().unwrap_or_default();
+                if note.starts_with("Nothing fits this use case.") || note.contains("too vague") {
+                    told += 1;
+                    assert_eq!(capability["confidence"], 0.0, "{path}: {capability}");
+                    assert!(["tool", "event", "trigger"].iter().all(|key| capability.get(key).is_none()), "{path}: {capability}");
+                    assert!(capability["alternatives"].as_array().unwrap().len() <= 4, "{path}: {capability}");
+                } else if capability["confidence"].as_f64().is_some_and(|confidence| confidence >= 0.8) {
+                    sure.push(capability["use_case"].to_string());
+                }
+            }
         }
+        assert!(told * 100 >= nonsense.len() * 80, "{path}: {told}");
+        assert!(sure.len() <= 1, "{path}: {sure:?}");
     }
 }
 
@@ -176,7 +187,8 @@ async fn an_answer_says_what_to_do_next() {
     assert_eq!((&act["tool"]["action"], &act["connection"]["state"]), (&json!("UPDATE_AN_ISSUE"), &json!("needs_auth")));
     assert!(act.get("trigger").is_none() && act.get("note").is_none(), "{act}");
     for alternative in act["alternatives"].as_array().unwrap() {
-        assert!(alternative["action"] != act["tool"]["action"] && alternative["score"].as_f64().unwrap() > 0.0, "{alternative}");
+        let name = |tool: &Value| (tool["integration"].clone(), tool["action"].clone());
+        assert!(name(alternative) != name(&act["tool"]) && alternative["score"].as_f64().unwrap() > 0.0, "{alternative}");
     }
     assert!(act["confidence"].as_f64().unwrap() > 0.5 && act["reasons"]["app"].as_f64().unwrap() > 0.0, "{act}");
     assert_eq!((&wait["trigger"]["event_key"], &wait["connection"]["state"]), (&json!("ISSUE_OPENED"), &json!("needs_auth")));
@@ -351,4 +363,117 @@ async fn learned(test: &Test, count: usize) -> Value {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     panic!("not learned")
+}
+
+/// What somebody asked, and every answer that is right: a tool, an event after `@`, `vague`, `nothing`, or an app that has none after `!`.
+const QUESTIONS: &[(&str, &str)] = &[
+    ("trigger a build on vercel", "vercel.CREATE_A_DEPLOYMENT !vercel"),
+    ("find all open invoices older than 30 days", "stripe.LIST_INVOICES paypal.SEARCH_INVOICES paypal.LIST_INVOICES square.LIST_INVOICES"),
+    ("summarize unread mail every morning", "gmail.SEARCH_MESSAGES outlook.SEARCH_MESSAGES outlook.LIST_MESSAGES"),
+    ("listen for new messages in a slack support channel", "@slack.NEW_MESSAGE_IN_A_CHANNEL @slack.MESSAGE_POSTED"),
+    ("issue", "vague"),
+    ("new", "vague"),
+    ("do it", "vague"),
+    ("look at the weather forecast", "open-meteo.GET_THE_FORECAST"),
+    ("search for a customer in stripe", "stripe.SEARCH_CUSTOMERS stripe.LIST_CUSTOMERS"),
+    ("list all github issues", "github.LIST_REPOSITORY_ISSUES github.SEARCH_ISSUES_AND_PULL_REQUESTS"),
+    ("show my slack channels", "slack.LIST_CHANNELS"),
+    ("which pull requests are open on bitbucket", "bitbucket.LIST_PULL_REQUESTS"),
+    ("how many tickets are open in zendesk", "zendesk.LIST_TICKETS zendesk.SEARCH"),
+    ("who is on call in pagerduty", "pagerduty.LIST_ONCALLS"),
+    ("check my google calendar for tomorrow", "google-calendar.LIST_EVENTS google-calendar.QUERY_FREE_BUSY"),
+    ("find contacts in hubspot", "hubspot.SEARCH_CONTACTS"),
+    ("read a google doc", "google-docs.GET_A_DOCUMENT"),
+    ("view the logs of a vercel deployment", "vercel.GET_DEPLOYMENT_LOGS"),
+    ("create an invoice in stripe", "stripe.CREATE_AN_INVOICE"),
+    ("send a message on slack", "slack.SEND_A_MESSAGE"),
+    ("send an email with gmail", "gmail.SEND_AN_EMAIL"),
+    ("append a row to google sheets", "google-sheets.APPEND_VALUES"),
+    ("create a card in trello", "trello.CREATE_A_CARD"),
+    ("delete a file in dropbox", "dropbox.DELETE_A_FILE_OR_FOLDER"),
+    ("schedule a zoom meeting", "zoom.CREATE_A_MEETING"),
+    ("translate a text with deepl", "deepl.TRANSLATE_TEXT"),
+    ("refund a payment in square", "square.REFUND_A_PAYMENT"),
+    ("merge a pull request on github", "github.MERGE_A_PULL_REQUEST"),
+    ("trigger a build on netlify", "netlify.TRIGGER_A_BUILD"),
+    ("restart a droplet on digitalocean", "digitalocean.RUN_A_DROPLET_ACTION"),
+    ("send an sms with twilio", "twilio.SEND_AN_SMS"),
+    ("send an sms with github", "!github"),
+    ("translate a text with trello", "!trello"),
+    ("when an issue is opened on github", "@github.ISSUE_OPENED"),
+    ("when a payment fails in stripe", "@stripe.PAYMENT_FAILED"),
+    ("on new row in google sheets", "@google-sheets.ROW_ADDED"),
+    ("whenever a form is submitted on typeform", "@typeform.RESPONSE_SUBMITTED"),
+    ("watch for new files in dropbox", "@dropbox.FILE_ADDED"),
+    ("listen for mentions of our bot in slack", "@slack.APP_MENTIONED"),
+    ("notify me when a deal is won in hubspot", "@hubspot.DEAL_WON"),
+    ("when a new lead comes in to salesforce, create a task in asana", "@salesforce.LEAD_CREATED"),
+    ("post to slack when a sentry issue appears", "@sentry.ISSUE_CREATED"),
+    ("github", "vague"),
+    ("boil an egg", "nothing"),
+    ("sing me a lullaby", "nothing"),
+    ("asdf qwerty blub", "nothing"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_that_are_easy_to_get_wrong_are_answered_right() {
+    let test = shipped().await;
+    let texts: Vec<&str> = QUESTIONS.iter().map(|(text, _)| *text).collect();
+    let answer = discover(&test, &texts).await;
+    let mut wrong = Vec::new();
+    for ((text, right), capability) in QUESTIONS.iter().zip(answer["capabilities"].as_array().unwrap()) {
+        let note = capability["note"].as_str().unwrap_or_default();
+        let (found, is_event) = first(capability);
+        let got = match capability.get("tool").or_else(|| capability.get("trigger")) {
+            None if note.contains("vague") => "vague".to_owned(),
+            None if note.starts_with("Nothing fits") => "nothing".to_owned(),
+            None => format!("!{note}"),
+            Some(_) if is_event => format!("@{found}"),
+            Some(_) => found,
+        };
+        let says_other_app = got.starts_with('!') && note.starts_with("The app that this names has nothing");
+        if !right.split(' ').any(|one| one == got || one.starts_with('!') && says_other_app) {
+            wrong.push(format!("{text} -> {got}, not {right}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Questions about everything that an action changes, made from its name: "create an issue" becomes "find an issue".
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_question_about_anything_is_answered_with_a_change() {
+    let test = shipped().await;
+    let manifests = native::built_in().unwrap();
+    let reads: HashSet<String> = manifests
+        .iter()
+        .flat_map(|app| app.actions.iter().filter(|action| action.is_read_only()).map(move |action| format!("{}.{}", app.key, action.key)))
+        .collect();
+    let ways = ["find", "show me", "list all", "search for", "which is", "get", "read", "look up"];
+    // "Add or remove labels" holds a change whatever it begins with, and "list a product" may be an offer.
+    let object = |action: &str, way: &str| {
+        let object = action.split_once(' ')?.1;
+        let has_another_verb = ["or ", "and ", "to "].iter().any(|join| object.starts_with(join));
+        let object = object.strip_prefix("a ").or(object.strip_prefix("an ")).filter(|_| way == "list all").unwrap_or(object);
+        (!has_another_verb).then(|| object.to_owned())
+    };
+    let changes =
+        manifests.iter().flat_map(|app| app.actions.iter().filter(|action| !action.is_read_only()).map(move |action| (app, action)));
+    let questions: Vec<String> = changes
+        .zip(ways.iter().cycle())
+        .filter_map(|((app, action), way)| Some(format!("{way} {} in {}", object(&action.name, way)?, app.name)))
+        .collect();
+    assert!(questions.len() > 500, "{}", questions.len());
+    let mut wrong = Vec::new();
+    for some in questions.chunks(50) {
+        for capability in discover(&test, &some.iter().map(String::as_str).collect::<Vec<_>>()).await["capabilities"].as_array().unwrap() {
+            let tools = capability.get("tool").into_iter().chain(capability["alternatives"].as_array().unwrap());
+            for tool in tools {
+                let name = format!("{}.{}", tool["integration"].as_str().unwrap(), tool["action"].as_str().unwrap());
+                if !reads.contains(&name) {
+                    wrong.push(format!("{} -> {name}", capability["use_case"].as_str().unwrap()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -22,10 +22,10 @@ on_both! {
         let missing = test.request(Method::GET, "/tools/calls", None, None).await;
         assert_eq!(missing.headers["www-authenticate"], "Bearer realm=\"toolyard\"");
         let missing = missing.expect(401);
-        assert_eq!(missing["detail"]["reason"], "missing_key");
+        assert_eq!((&missing["detail"]["reason"], &missing["code"]), (&json!("missing_key"), &json!("missing_key")));
         assert!(missing["detail"]["hint"].as_str().unwrap().contains("toolyard key create"));
         let wrong = test.request(Method::GET, "/tools/calls", Some("ApiKey nope".to_owned()), None).await.expect(401);
-        assert_eq!(wrong["detail"]["reason"], "invalid_key");
+        assert_eq!((&wrong["detail"]["reason"], &wrong["code"]), (&json!("invalid_key"), &json!("invalid_key")));
         for value in ["", "ApiKey", "ApiKey ", "Basic abc", "Secret x"] {
             test.request(Method::GET, "/tools/calls", Some(value.to_owned()), None).await.expect(401);
         }
@@ -83,6 +83,28 @@ on_both! {
         assert!(made.detail(422).contains("Did you mean `editor`?"));
     }
 
+    async fn an_array_is_no_object(test: &Test) {
+        let made = test.post("/simple/workflows", json!({"workflow": {"slug": "w", "data": {"kind": "echo"}}})).await.expect(200)["workflow"].take();
+        let (id, key) = (made["id"].as_str().unwrap(), Some(format!("ApiKey {}", test.owner)));
+        for body in [json!([]), json!([{"name": "x"}]), json!({"workflow": ["x"]})] {
+            let told = test.request(Method::PUT, &format!("/workflows/{id}"), key.clone(), Some(body)).await.detail(422);
+            assert!(told.contains("invalid type: sequence, expected an object"), "{told}");
+        }
+        for (path, body) in [
+            ("/tools/connections", json!([["a", "native", "fake"]])),
+            ("/tools/connections", json!({"connection": ["a", "native", "fake", null, null, null, null, null]})),
+            ("/tools/connections", json!({"connection": {"slug": "a", "provider_key": "native", "integration_key": "fake", "data": []}})),
+            ("/agents", json!(["a", "custom"])),
+            ("/tools/call", json!({"data": ["t1", "function", {"name": "x", "arguments": {}}]})),
+            ("/workflows/query", json!([])),
+            ("/workflows/runs/query", json!({"windowing": [1]})),
+            ("/triggers/schedules", json!({"schedule": {"data": {}, "flags": [false]}})),
+        ] {
+            let reply = test.post(path, body.clone()).await;
+            assert!([404, 405, 422].contains(&reply.status.as_u16()), "{path} {body}: {} {}", reply.status, reply.text);
+        }
+    }
+
     async fn what_clients_of_other_systems_send_is_taken_and_named(test: &Test) {
         let listed = test.get("/agents?project_id=x&include_workspace_system=true").await;
         assert_eq!(listed.headers["warning"], "299 toolyard \"ignored: include_workspace_system, project_id\"");
@@ -138,21 +160,21 @@ async fn bodies_that_do_not_fit_are_refused_with_a_reason() {
     let test = Test::start(Database::Sqlite).await;
     let json = Some("application/json");
     let broken = raw(&test, json, "{\"connection\": ").await.expect(422);
-    assert_eq!(broken["detail"][0]["type"], "json_invalid");
+    assert_eq!((&broken["detail"][0]["type"], &broken["code"]), (&json!("json_invalid"), &json!("json_invalid")));
     raw(&test, json, "").await.expect(422);
     raw(&test, json, "{} {}").await.expect(422);
     raw(&test, json, vec![b'"', 0xff, 0xfe, b'"']).await.expect(422);
     raw(&test, json, "[".repeat(100_000)).await.expect(422);
-    raw(&test, Some("text/plain"), "{}").await.expect(415);
+    assert_eq!(raw(&test, Some("text/plain"), "{}").await.expect(415)["code"], "body_not_json");
     raw(&test, Some("application/xml"), "<a/>").await.expect(415);
     let typed = raw(&test, Some("application/json; charset=utf-8"), r#"{"connection": {"slug": 7}}"#).await.expect(422);
-    assert_eq!(typed["detail"][0]["loc"], json!(["body", "connection", "slug"]));
-    raw(&test, json, " ".repeat((1 << 20) + 1)).await.expect(413);
+    assert_eq!((&typed["detail"][0]["loc"], &typed["code"]), (&json!(["body", "connection", "slug"]), &json!("body_invalid")));
+    assert_eq!(raw(&test, json, " ".repeat((1 << 20) + 1)).await.expect(413)["code"], "body_too_large");
     let undeclared = Body::from_stream(futures_util::stream::iter((0..40).map(|_| Ok::<_, std::io::Error>(vec![b' '; 64 << 10]))));
     raw(&test, json, undeclared).await.expect(413);
     test.get("/tools/connections/not-a-uuid").await.expect(422);
     test.get("/tools/connections/%ff").await.expect(422);
-    test.get("/tools/calls?limit=many").await.expect(422);
+    assert_eq!(test.get("/tools/calls?limit=many").await.expect(422)["code"], "query_invalid");
 }
 
 #[tokio::test]
@@ -160,6 +182,7 @@ async fn unknown_paths_and_methods_answer_in_json() {
     let test = Test::start(Database::Sqlite).await;
     assert_eq!(test.get("/nowhere").await.detail(404), "Not Found");
     assert_eq!(test.get("/tools//calls").await.detail(404), "Not Found");
+    assert_eq!(test.get("/nowhere").await.expect(404), json!({"detail": "Not Found", "code": "route_not_found"}));
     let wrong = test.delete("/tools/call").await;
     assert!(wrong.headers.contains_key("allow"));
     assert_eq!(wrong.detail(405), "Method Not Allowed");

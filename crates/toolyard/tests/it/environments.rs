@@ -55,6 +55,7 @@ on_both! {
         assert_eq!(detail, "'app' is not deployed to 'production'.");
         deployed(test, "app", "nowhere").await.expect(404);
         test.post("/workflows/revisions/retrieve", json!({"environment_ref": {"slug": "staging"}})).await.expect(400);
+        test.post("/workflows/revisions/retrieve", json!({"environment_ref": {"slug": "nowhere"}})).await.expect(400);
         deploy(test, "nobody", "staging", None).await.expect(404);
         deploy(test, "app", "nowhere", None).await.expect(404);
         deploy(test, "app", "staging", Some("7")).await.expect(404);
@@ -81,7 +82,7 @@ on_both! {
         deployed(test, "a", "staging").await.expect(404);
         deployed(test, "b", "staging").await.expect(200);
         commit(json!({"set": {"c": {"workflow": "b"}}})).await.expect(422);
-        commit(json!({"set": {"c": {}}})).await.expect(422);
+        commit(json!({"set": {"c": {"note": {}}}})).await.expect(422);
         commit(json!({"set": {"c": {"application": {"slug": "b"}}}})).await.expect(200);
         let found = json!({"environment_ref": {"slug": "staging"}, "key": "c"});
         assert_eq!(test.post("/workflows/revisions/retrieve", found).await.expect(200)["workflow_revision"]["slug"], "b-1", "an older name of workflows leads there too");
@@ -127,13 +128,14 @@ on_both! {
         for fine in [
             json!({"workflow_ref": {"id": made["id"]}}),
             json!({"workflow_ref": {"slug": "app", "id": made["id"], "version": "1"}}),
-            json!({"workflow_variant_ref": {"slug": "app"}}),
+            json!({"workflow_variant_ref": {"slug": "app"}, "key": "app.revision"}),
             json!({"workflow_ref": {"slug": "app"}, "workflow_revision_ref": {"id": made["revision_id"], "version": "1"}}),
             json!({"key": "app.revision", "workflow_ref": {"slug": "app"}}),
         ] {
             assert_eq!(retrieve(fine.clone()).await.expect(200)["workflow_revision"]["id"], made["revision_id"], "{fine}");
         }
         for wrong in [
+            json!({"workflow_variant_ref": {"slug": "app"}}),
             json!({"workflow_ref": {"slug": "app"}, "workflow_revision_ref": {"version": "0"}}),
             json!({"workflow_ref": {"slug": "app", "version": "0"}}),
             json!({"workflow_ref": {"slug": "app"}, "workflow_revision_ref": {"id": other["revision_id"]}}),

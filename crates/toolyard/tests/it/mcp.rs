@@ -205,11 +205,11 @@ on_both! {
         let refused = test.send(request("/mcp", "wrong", &[], &message)).await;
         let challenge = refused.headers["www-authenticate"].to_str().unwrap().to_owned();
         let metadata = format!("{}/.well-known/oauth-protected-resource/mcp", test.yard.config.public_url);
-        assert_eq!((refused.status.as_u16(), challenge), (401, format!("Bearer realm=\"toolyard\", resource_metadata=\"{metadata}\"")));
+        assert_eq!((refused.status.as_u16(), challenge), (401, format!("Bearer realm=\"toolyard\", error=\"invalid_token\", scope=\"run_tools\", resource_metadata=\"{metadata}\"")));
         for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
             let described = test.request(Method::GET, path, None, None).await.expect(200);
             assert_eq!(described["resource"], format!("{}/mcp", test.yard.config.public_url));
-            assert!(described.get("authorization_servers").is_none());
+            assert_eq!(described["authorization_servers"], json!([test.yard.config.public_url]));
         }
     }
 

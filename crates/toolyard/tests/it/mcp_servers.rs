@@ -393,13 +393,17 @@ async fn only_a_person_lets_a_server_promise_more() {
 async fn a_server_that_misbehaves_hurts_only_the_call() {
     let test = yard(Database::Sqlite).await;
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("tools.json"), json!(["one", "huge", "die"]).to_string()).unwrap();
+    std::fs::write(dir.path().join("tools.json"), json!(["one", "huge", "many", "die"]).to_string()).unwrap();
     let mut import = changing(dir.path());
     import["env"] = json!({"VERSIONS": "2026-07-28,2025-11-25"});
     test.use_mcp("odd", import).await;
     let (huge, one) = tokio::join!(test.call("tools.mcp.odd.huge.main", json!({})), test.call_mcp("odd", "one", json!({})));
     assert!(huge.detail(424).contains("more than 8 MiB"));
     assert_eq!(one["data"], "one", "the stateless revision is spoken, and others are not disturbed");
+    let (many, one) = tokio::join!(test.call("tools.mcp.odd.many.main", json!({})), test.call_mcp("odd", "one", json!({})));
+    let many = many.detail(424);
+    assert!(many.contains("too many values") && many.contains("smaller page"), "{many}");
+    assert_eq!(one["data"], "one", "an answer that is not read is told at once to whoever waits for it");
     let died = test.call("tools.mcp.odd.die.main", json!({})).await.detail(424);
     assert!(died.contains("exit status: 7"), "{died}");
     assert_eq!(test.call_mcp("odd", "one", json!({})).await["data"], "one");
@@ -426,6 +430,10 @@ async fn a_guarded_server_is_connected_by_oauth() {
     let authorize = started["data"]["redirect_url"].as_str().unwrap();
     assert!(authorize.contains("code_challenge_method=S256") && authorize.contains("resource=http"), "{authorize}");
     let back = oidc.browse(authorize, "ann", true).await;
+    let silent: Vec<String> =
+        back.query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("iss=")).map(str::to_owned).collect();
+    let page = test.request(Method::GET, &format!("{}?{}", back.path(), silent.join("&")), None, None).await;
+    assert!(page.status == 400 && page.text.contains("not from the provider"), "its metadata promises `iss`: {}", page.text);
     let page = test.request(Method::GET, &format!("{}?{}", back.path(), back.query().unwrap_or_default()), None, None).await;
     assert_eq!(page.status, 200, "{}", page.text);
     until("its tools are read", async || test.get("/tools/imports").await.expect(200)["imports"][0]["actions_count"] == 1).await;

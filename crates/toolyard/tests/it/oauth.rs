@@ -10,10 +10,11 @@ use url::Url;
 use crate::support::{Database, Oidc, Reply, Test, on_both};
 
 async fn provider(test: &Test, access_ttl: u32) -> Oidc {
-    let oidc = Oidc::start(&test.yard.connections.callback_url(), access_ttl).await;
     let app = json!({"oauth_app": {"integration_key": "oidc", "client_id": "yard", "client_secret": "yard-secret"}});
-    test.post("/tools/oauth-apps", app).await.expect(200);
-    oidc
+    let made = test.post("/tools/oauth-apps", app).await.expect(200);
+    // The one that apps from before they had one each go on with is registered too.
+    let registered = format!("{},{}", made["oauth_app"]["redirect_url"].as_str().unwrap(), test.yard.connections.callback_url());
+    Oidc::start(&registered, access_ttl).await
 }
 
 async fn begin(test: &Test, oidc: &Oidc, slug: &str) -> (String, String) {
@@ -39,7 +40,49 @@ async fn read(test: &Test, id: &str) -> Value {
     test.get(&format!("/tools/connections/{id}")).await.expect(200)["connection"].take()
 }
 
+/// The same address with another value of a parameter, or without it.
+fn with(url: &Url, name: &str, value: Option<&str>) -> Url {
+    let kept: Vec<(String, String)> =
+        url.query_pairs().filter(|(key, _)| key != name).map(|(k, v)| (k.into_owned(), v.into_owned())).collect();
+    let mut url = url.clone();
+    url.query_pairs_mut().clear().extend_pairs(kept).extend_pairs(value.map(|value| (name, value)));
+    url
+}
+
 on_both! {
+    async fn the_answer_of_another_provider_is_refused(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let (id, authorize) = begin(test, &oidc, "main").await;
+        let back = oidc.browse(&authorize, "ann", true).await;
+        assert_eq!(back.query_pairs().find(|(name, _)| name == "iss").unwrap().1, oidc.issuer, "the provider says who it is");
+        let other = come_back(test, &with(&back, "iss", Some("https://evil.example"))).await;
+        assert!(other.status == 400 && other.text.contains("not from the provider that was asked") && !other.text.contains("evil"), "{}", other.text);
+        let mut elsewhere = back.clone();
+        elsewhere.set_path("/tools/connections/callback/0123456789abcdef");
+        assert_eq!(come_back(test, &elsewhere).await.status, 400, "another app's address");
+        elsewhere.set_path("/tools/connections/callback");
+        assert_eq!(come_back(test, &elsewhere).await.status, 400, "the address that is no app's own");
+        assert_eq!(oidc.counters().await["code_exchanges"], 0, "no code was handed on");
+        assert_eq!(read(test, &id).await["flags"]["is_valid"], false);
+        let page = come_back(test, &back).await;
+        assert_eq!(page.status, 200, "the attempt is still open: {}", page.text);
+    }
+
+    async fn apps_from_before_keep_the_redirect_url_that_they_registered(test: &Test) {
+        let oidc = provider(test, 600).await;
+        test.yard.db.execute("update oauth_apps set own_redirect = $1", store::args![false]).await.unwrap();
+        let app = json!({"oauth_app": {"integration_key": "oidc", "client_id": "yard", "client_secret": "yard-secret"}});
+        let saved = test.post("/tools/oauth-apps", app).await.expect(200);
+        assert_eq!(saved["oauth_app"]["redirect_url"], test.yard.connections.callback_url(), "saved again, it is the same app");
+        let (_, authorize) = begin(test, &oidc, "main").await;
+        let back = oidc.browse(&authorize, "ann", true).await;
+        assert_eq!(back.path(), "/tools/connections/callback");
+        assert_eq!(come_back(test, &back).await.status, 200);
+        let app = json!({"oauth_app": {"integration_key": "oidc", "client_id": "another", "client_secret": "yard-secret"}});
+        let another = test.post("/tools/oauth-apps", app).await.expect(200);
+        assert!(another["oauth_app"]["redirect_url"].as_str().unwrap().contains("/tools/connections/callback/"), "{another}");
+    }
+
     async fn a_person_agrees_and_the_account_works(test: &Test) {
         let oidc = provider(test, 600).await;
         let (id, authorize) = begin(test, &oidc, "main").await;
@@ -58,6 +101,15 @@ on_both! {
         assert_eq!(read(test, &id).await["flags"]["is_valid"], false, "a replay does not bring a revoked connection back");
     }
 
+    async fn looking_at_the_address_does_not_use_up_the_state(test: &Test) {
+        let oidc = provider(test, 600).await;
+        let (_, authorize) = begin(test, &oidc, "main").await;
+        let back = oidc.browse(&authorize, "ann", true).await;
+        let looked = test.request(Method::HEAD, &format!("{}?{}", back.path(), back.query().unwrap()), None, None).await;
+        assert_eq!((looked.status.as_u16(), looked.headers["allow"].to_str().unwrap()), (405, "GET"));
+        assert_eq!(come_back(test, &back).await.status, 200);
+    }
+
     async fn a_state_activates_only_its_own_row_in_time(test: &Test) {
         let oidc = provider(test, 600).await;
         let (id, authorize) = begin(test, &oidc, "late").await;
@@ -74,8 +126,10 @@ on_both! {
         back.query_pairs_mut().clear().extend_pairs(query);
         assert_eq!(come_back(test, &back).await.status, 400);
         let (wrong, authorize) = begin(test, &oidc, "wrong-code").await;
-        let state = authorize.parse::<Url>().unwrap().query_pairs().find(|(k, _)| k == "state").unwrap().1.into_owned();
-        let page = test.request(Method::GET, &format!("/tools/connections/callback?code=nope&state={state}"), None, None).await;
+        let authorize = authorize.parse::<Url>().unwrap();
+        let part = |name: &str| authorize.query_pairs().find(|(found, _)| found == name).unwrap().1.into_owned();
+        let redirect = part("redirect_uri").parse::<Url>().unwrap();
+        let page = test.request(Method::GET, &format!("{}?code=nope&state={}", redirect.path(), part("state")), None, None).await;
         assert_eq!(page.status, 424, "{}", page.text);
         for id in [id, denied, forged, wrong] {
             assert_eq!(read(test, &id).await["flags"]["is_valid"], false);

@@ -28,6 +28,7 @@ fn arguments(op: &str, rows: &Rows) -> Value {
             let set = json!({"operation": "set", "target": ["parameters", "agent", "instructions"], "value": {"agents_md": "Be kind."}});
             json!({"workflow_revision": {"base_revision_id": rows.revision, "delta": {"operations": [set]}}})
         }
+        "query_connected_tools" => json!({"query": "make a fake thing"}),
         "test_run" => json!({"inputs": {"messages": [{"role": "user", "content": "x"}]}}),
         "rename_agent" => json!({"name": "Ada"}),
         "create_schedule" => json!({"name": "s", "data": {"event_key": "tick", "schedule": "0 8 * * *"}}),
@@ -42,9 +43,9 @@ fn arguments(op: &str, rows: &Rows) -> Value {
 /// Routes that are not there.
 struct Nowhere;
 
-impl tools::OwnRoutes for Nowhere {
-    fn send(&self, _: tools::ops::Assembled) -> futures_util::future::BoxFuture<'_, Result<(u16, bytes::Bytes), tools::NoRoute>> {
-        Box::pin(async { Err(tools::NoRoute) })
+impl calls::OwnRoutes for Nowhere {
+    fn send(&self, _: definitions::ops::Assembled) -> futures_util::future::BoxFuture<'_, Result<(u16, bytes::Bytes), calls::NoRoute>> {
+        Box::pin(async { Err(calls::NoRoute) })
     }
 }
 
@@ -86,8 +87,8 @@ fn every_field_of_an_op_is_a_field_of_its_route() {
         let parts = ["allOf", "oneOf"].iter().filter_map(|name| schema[name].as_array()).flatten().map(&followed).chain([schema.clone()]);
         parts.filter_map(|part| part["properties"].as_object().cloned()).flatten().collect()
     };
-    for op in tools::ops::all() {
-        let tools::ops::Target::Endpoint { method, path } = &op.target else { continue };
+    for op in definitions::ops::all() {
+        let definitions::ops::OpTarget::Endpoint { method, path } = &op.target else { continue };
         let method = json!(method).as_str().unwrap().to_lowercase();
         if !["post", "put"].contains(&method.as_str()) {
             continue;
@@ -138,9 +139,9 @@ on_both! {
         };
         rows.schedule = call("create_schedule", &rows).await["schedule"]["id"].take();
         rows.subscription = call("create_subscription", &rows).await["subscription"]["id"].take();
-        let made = |op: &&tools::ops::Op| !op.op.starts_with("create_") && !op.op.starts_with("remove_");
+        let made = |op: &&definitions::ops::Op| !op.op.starts_with("create_") && !op.op.starts_with("remove_");
         let mut called: Vec<&str> = vec!["create_schedule", "create_subscription"];
-        for op in tools::ops::all().iter().filter(made) {
+        for op in definitions::ops::all().iter().filter(made) {
             call(&op.op, &rows).await;
             called.push(&op.op);
         }
@@ -148,7 +149,7 @@ on_both! {
             call(op, &rows).await;
             called.push(op);
         }
-        assert!(tools::ops::all().iter().all(|op| called.contains(&op.op.as_str())), "{called:?}");
+        assert!(definitions::ops::all().iter().all(|op| called.contains(&op.op.as_str())), "{called:?}");
     }
 
     async fn a_call_that_leads_nowhere_uses_up_nothing(test: &Test) {
@@ -158,13 +159,13 @@ on_both! {
         let path = format!("/tools/approvals/{}", waits["id"].as_str().unwrap());
         test.post(&path, json!({"decision": "approve"})).await.expect(200);
         let scope = test.yard.accounts.authenticator().authenticate(&test.owner).await.unwrap().unwrap();
-        let request = tools::OpRequest {
+        let request = calls::OpRequest {
             op: "rename_agent".to_owned(),
             arguments: serde_json::from_value(json!({"name": "Ada"})).unwrap(),
             context,
-            ..tools::OpRequest::default()
+            ..calls::OpRequest::default()
         };
-        assert!(test.yard.tools.op(scope, request, &Nowhere).await.is_err());
+        assert!(test.yard.calls.op(scope, request, &Nowhere).await.is_err());
         assert_eq!(test.get(&path).await.expect(200)["approval"]["status"], "approved");
     }
 
@@ -313,7 +314,7 @@ on_both! {
             (json!({"type": "reference", "slug": "gone"}), 404),
             (json!({"type": "reference", "slug": "lookup", "version": "7"}), 404),
             (json!({"type": "reference", "slug": "lookup", "ref_by": "environment", "environment": "staging"}), 404),
-            (json!({"type": "code", "name": "x", "script": "y", "secrets": ["s"]}), 422),
+            (json!({"type": "code", "name": "x", "script": "y", "secrets": ["s"]}), 403),
             (json!({"type": "client", "name": "Bash"}), 422),
             (json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "NOPE", "connection": "main"}), 404),
         ] {

@@ -134,7 +134,7 @@ on_both! {
         let reply = test.call("workflow.variant.again", json!({})).await.expect(200);
         assert!(reply["call"]["status"]["message"].as_str().unwrap().contains("may not start another test run"), "{reply}");
         assert_eq!(test.get("/workflows/runs").await.expect(200)["count"], 2);
-        test.yard.tools.drain().await;
+        test.yard.calls.drain().await;
     }
 
     async fn a_run_only_key_learns_and_commits_nothing(test: &Test) {
@@ -234,6 +234,9 @@ on_both! {
         let tried = Test::content(test.call("tools.agenta.test_run", arguments.clone()).await);
         assert_eq!((&tried["verdict"], &tried["output"]["messages"]), (&json!("incomplete"), &messages));
         as_test_run(test, "tools.agenta.test_run", &arguments).await.expect(400);
+        let mut unexpected = arguments.clone();
+        unexpected.as_object_mut().unwrap().remove("expectations");
+        assert_eq!(Test::content(test.call("tools.agenta.test_run", unexpected).await)["verdict"], "unconfirmed");
         let mut outside = arguments;
         outside["delta"] = json!({"set": {"url": "https://example.com"}});
         let refused = test.call("tools.agenta.test_run", outside).await.expect(200);

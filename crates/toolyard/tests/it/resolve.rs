@@ -1,7 +1,7 @@
 //! `POST /tools/resolve` and `GET /tools/schema`.
 
+use definitions::format::{Format, ToolView, definition, validate};
 use serde_json::{Value, json};
-use tools::format::{Format, ToolView, definition, validate};
 
 use crate::support::{Database, Fake, Test, on_both};
 
@@ -91,7 +91,7 @@ async fn the_schema_of_configs_is_served() {
 fn every_action_fits_every_model_api() {
     use catalog::Source;
     let egress = egress::Egress::new(egress::Config::default()).unwrap();
-    let native = providers::native::Native::new(providers::native::each_built_in(), egress).unwrap();
+    let native = native::Native::new(native::each_built_in(), egress).unwrap();
     for integration in native.integrations(kernel::ProjectId::new()) {
         for action in &integration.actions {
             let call_ref = format!("tools.native.{}.{}.{}-main", integration.key, action.key, integration.key);

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use catalog::auth::{AuthScheme, Credentials};
 use catalog::{Action, Catalog, Draft, Integration, Provider, Source};
+use discovery::{Discover, Discovery, DiscoveryError, FindError, Finder, SuggestedTool, Suggestion};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use kernel::{ProjectId, Role, Scope};
 use serde_json::{Value, json};
-use tools::{CallError, Discover, FindError, Finder, Named, Suggestion, Tools};
-use workflows::Workflows;
 
 use crate::discovery::documented;
 use crate::support::{Database, Test};
@@ -71,16 +70,16 @@ fn remote(integration: &str, action: &str) -> String {
     format!("{integration}_{action}").to_uppercase()
 }
 
-fn named(name: &&str) -> Named {
+fn named(name: &&str) -> SuggestedTool {
     let (integration, action) = name.split_once('.').unwrap();
     let (integration, action) = (integration.to_owned(), action.to_owned());
-    Named { remote: remote(&integration, &action), integration, action, description: None, input_schema: None }
+    SuggestedTool { remote: remote(&integration, &action), integration, action, description: None, input_schema: None }
 }
 
 /// A tool that the catalog does not list yet, with the schema that came along.
-fn described(name: &str) -> Named {
+fn described(name: &str) -> SuggestedTool {
     let schema = json!({"type": "object", "properties": {"degrees": {"type": "integer"}}});
-    Named { description: Some("Broil it.".to_owned()), input_schema: Some(schema), ..named(&name) }
+    SuggestedTool { description: Some("Broil it.".to_owned()), input_schema: Some(schema), ..named(&name) }
 }
 
 fn suggestion(primary: &[&str], related: &[&str]) -> Suggestion {
@@ -127,7 +126,7 @@ impl Guild {
 /// Tools of two providers, one of which searches for itself.
 struct Market {
     test: Test,
-    tools: Tools,
+    discovery: Discovery,
     scope: Scope,
 }
 
@@ -137,12 +136,17 @@ impl Market {
         let catalog = Catalog::new(vec![Arc::new(Shop("house", HOUSE)), Arc::new(Shop("guild", GUILD))]);
         let yard = &test.yard;
         let finders: Vec<Arc<dyn Finder>> = vec![guild.clone()];
-        let (db, clock) = (yard.db.clone(), test.clock.clone());
-        let egress = toolyard::yard::egress(&yard.config).unwrap();
-        let (_, executor) = Workflows::open(db.clone(), clock.clone(), egress, yard.vault.signer.clone(), yard.vault.sealer.clone());
-        let tools = Tools::new(db, clock, catalog, yard.connections.clone(), executor, HashMap::new(), finders);
+        let discovery = Discovery::new(discovery::Parts {
+            db: yard.db.clone(),
+            clock: test.clock.clone(),
+            catalog,
+            connections: yard.connections.clone(),
+            workers: yard.workers.clone(),
+            addresses: Arc::new(server::addresses::DiscoveryAddresses),
+            finders,
+        });
         let scope = Self::scope(&test, &test.owner).await;
-        Self { test, tools, scope }
+        Self { test, discovery, scope }
     }
 
     async fn scope(test: &Test, key: &str) -> Scope {
@@ -156,7 +160,7 @@ impl Market {
             alternatives: 3,
             debug: true,
         };
-        let answer = serde_json::to_value(self.tools.discover(self.scope, &request).await.unwrap()).unwrap();
+        let answer = serde_json::to_value(self.discovery.discover(self.scope, &request).await.unwrap()).unwrap();
         assert_eq!(documented("DiscoveredTools").check(&answer), Ok(()));
         let answered: Vec<&str> = answer["capabilities"].as_array().unwrap().iter().map(|one| one["use_case"].as_str().unwrap()).collect();
         assert_eq!(answered, use_cases, "one capability per use case, in their order");
@@ -225,7 +229,7 @@ async fn a_suggestion_answers_where_we_find_nothing() {
     for nothing in &answer["capabilities"].as_array().unwrap()[1..] {
         let note = nothing["note"].as_str().unwrap();
         assert!(note.starts_with("Nothing fits this use case."), "{nothing}");
-        assert_eq!(nothing, &json!({"use_case": nothing["use_case"], "alternatives": [], "note": note}));
+        assert_eq!(nothing, &json!({"use_case": nothing["use_case"], "alternatives": [], "confidence": 0.0, "note": note}));
     }
     assert_eq!(answer["ready"], false);
 }
@@ -258,7 +262,7 @@ async fn a_provider_that_is_named_leads_with_its_own_search() {
 
     market.ask(Some("house"), &[BAKE]).await;
     let request = Discover { use_cases: vec!["zorp".to_owned()], provider: None, alternatives: 3, debug: false };
-    market.tools.discover_events(market.scope, &request).await.unwrap();
+    market.discovery.discover_events(market.scope, &request).await.unwrap();
     assert_eq!(guild.asked(), [], "not for another provider, and not for events");
 }
 
@@ -274,8 +278,8 @@ async fn a_search_that_fails_leaves_ours_and_a_note() {
     assert_eq!(guild.asked().len(), 2, "a failure is not remembered");
     for provider in [None, Some("guild".to_owned())] {
         let request = Discover { use_cases: vec!["zorp the quux".to_owned()], provider, alternatives: 3, debug: false };
-        let failed = market.tools.discover(market.scope, &request).await.unwrap_err();
-        assert!(matches!(&failed, CallError::Upstream { uncertain: false, .. }), "{failed}");
+        let failed = market.discovery.discover(market.scope, &request).await.unwrap_err();
+        assert!(matches!(&failed, DiscoveryError::Search(_)), "{failed}");
         assert_eq!(failed.to_string(), "The Guild's search could not be asked (it answered 502), and nothing else fits.");
     }
 }

@@ -41,10 +41,10 @@ async fn resolve(test: &Test, data: Value) -> Reply {
 
 on_both! {
     async fn a_history_is_made_read_forked_and_archived(test: &Test) {
-        let body = json!({"workflow": {"slug": "greeter", "name": "Greeter", "flags": {"is_chat": true}, "tags": ["a"], "meta": {"team": "red"}, "folder_id": null}});
+        let body = json!({"workflow": {"slug": "greeter", "name": "Greeter", "flags": {"is_chat": true, "is_snippet": true}, "tags": ["a"], "meta": {"team": "red"}, "folder_id": null}});
         let made = test.post("/workflows/", body).await.expect(200);
         let workflow = made["workflow"].clone();
-        assert_eq!((&made["count"], &workflow["flags"], &workflow["meta"]), (&json!(1), &json!({"is_chat": true}), &json!({"team": "red"})));
+        assert_eq!((&made["count"], &workflow["flags"], &workflow["meta"]), (&json!(1), &json!({"is_application": false, "is_evaluator": false, "is_snippet": true}), &json!({"team": "red"})));
         assert!(workflow.get("description").is_none() && workflow.get("deleted_at").is_none() && workflow["created_by_id"].is_string(), "{workflow}");
         let id = workflow["id"].as_str().unwrap();
         assert_eq!(test.get(&format!("/api/workflows/{id}")).await.expect(200), made);
@@ -89,23 +89,24 @@ on_both! {
             (json!({"workflow_ref": {"slug": "greeter"}, "application_ref": {"slug": "greeter"}}), 400),
             (json!({"workflow_revision_ref": {"id": second["id"], "version": "2"}}), 400),
             (json!({"workflow_ref": "greeter"}), 422),
-            (json!({"workflow_ref": {"slug": "nobody"}}), 404),
-            (json!({"workflow_ref": {"slug": "greeter"}, "workflow_revision_ref": {"version": "9"}}), 404),
+            (json!({"workflow_revision_ref": {"id": second["id"]}, "workflow_ref": {"slug": "nobody"}}), 400),
         ] {
             let reply = retrieve(body.clone()).await;
             assert_eq!(reply.status.as_u16(), status, "{body}: {}", reply.text);
         }
 
-        let forked = test.post("/workflows/variants/fork", json!({"workflow_variant": {"workflow_variant_id": line, "slug": "greeter-try", "name": "Try"}})).await.expect(200);
-        assert_eq!((&forked["workflow_variant"]["workflow_id"], &forked["workflow_revision"]["version"]), (&workflow["id"], &json!("0")));
-        assert_eq!(forked["workflow_revision"]["data"], json!({"kind": "echo", "timeout_ms": 5}));
-        test.post("/workflows/variants/fork", json!({"workflow_variant_ref": {"slug": "greeter-main"}, "workflow_variant": {"slug": "greeter-three"}})).await.expect(200);
-        test.post("/workflows/variants/fork", json!({"workflow_variant": {"slug": "x"}})).await.expect(400);
+        for nobody in [json!({"workflow_ref": {"slug": "nobody"}}), json!({"workflow_ref": {"slug": "greeter"}, "workflow_revision_ref": {"version": "9"}})] {
+            assert_eq!(retrieve(nobody).await.expect(200), json!({"count": 0}));
+        }
+
+        let forked = test.post("/workflows/variants/fork", json!({"workflow_variant_ref": {"id": line}, "workflow_variant": {"slug": "greeter-try", "name": "Try"}})).await.expect(200);
+        assert_eq!((&forked["workflow_variant"]["workflow_id"], &forked["workflow_variant"]["name"]), (&workflow["id"], &json!("Try")));
         assert_eq!(retrieve(json!({"workflow_ref": {"slug": "greeter"}})).await.expect(200), newest, "the oldest variant stays the default");
 
         let archived = test.post(&format!("/workflows/{id}/archive"), json!({})).await.expect(200);
         assert!(archived["workflow"]["deleted_at"].is_string());
-        retrieve(json!({"workflow_ref": {"slug": "greeter"}})).await.expect(404);
+        assert_eq!(retrieve(json!({"workflow_ref": {"slug": "greeter"}})).await.expect(200)["workflow_revision"]["version"], "2", "what is archived can be read");
+        test.post("/workflows/invoke", json!({"references": {"workflow": {"slug": "greeter"}}})).await.expect(404);
         commit(test, &line, json!({"data": {}})).await.expect(400);
         assert_eq!(test.get(&format!("/workflows/{id}")).await.expect(200)["workflow"]["slug"], "greeter");
         assert_eq!(test.post("/workflows/query", json!({})).await.expect(200)["count"], 0);
@@ -118,9 +119,9 @@ on_both! {
         test.post(&format!("{head}/unarchive"), json!({})).await.expect(200);
         let main = format!("/workflows/variants/{}", line.as_str().unwrap());
         test.post(&format!("{main}/archive"), json!({})).await.expect(200);
-        let detail = retrieve(json!({"workflow_ref": {"slug": "greeter"}})).await.detail(404);
+        let detail = test.post("/workflows/invoke", json!({"references": {"workflow": {"slug": "greeter"}}})).await.detail(404);
         assert!(detail.contains("archived"), "a name does not lead to another line: {detail}");
-        assert_eq!(retrieve(json!({"workflow_variant_ref": {"slug": "greeter-try"}})).await.expect(200)["workflow_revision"]["slug"], "greeter-try-0");
+        assert_eq!(retrieve(json!({"workflow_variant_ref": {"slug": "greeter-try"}})).await.expect(200)["workflow_revision"]["slug"], "greeter-try-2");
         test.post(&format!("{main}/unarchive"), json!({})).await.expect(200);
     }
 
@@ -262,13 +263,14 @@ on_both! {
     async fn edits_at_once_are_all_kept(test: &Test) {
         let made = simple(test, "w", json!({})).await;
         let path = format!("/workflows/{}", made["id"].as_str().unwrap());
-        let edits = [json!({"name": "n"}), json!({"description": "d"}), json!({"tags": {"t": 1}}), json!({"meta": {"m": 1}}), json!({"flags": {"f": true}})];
+        let edits = [json!({"name": "n"}), json!({"description": "d"}), json!({"tags": {"t": 1}}), json!({"meta": {"m": 1}}), json!({"flags": {"is_snippet": true}}), json!({"flags": {"is_evaluator": true}})];
         for reply in join_all(edits.into_iter().map(|edit| put(test, &path, json!({"workflow": edit})))).await {
             reply.expect(200);
         }
         let workflow = test.get(&path).await.expect(200)["workflow"].take();
         assert_eq!((&workflow["name"], &workflow["description"]), (&json!("n"), &json!("d")));
-        assert_eq!((&workflow["tags"], &workflow["meta"], &workflow["flags"]), (&json!({"t": 1}), &json!({"m": 1}), &json!({"f": true})));
+        assert_eq!((&workflow["tags"], &workflow["meta"]), (&json!({"t": 1}), &json!({"m": 1})));
+        assert_eq!(workflow["flags"], json!({"is_application": false, "is_evaluator": true, "is_snippet": true}));
     }
 
     async fn slugs_are_clear_and_taken_once(test: &Test) {
@@ -294,9 +296,9 @@ on_both! {
         let commit = json!({"workflow_revision": {"workflow_variant_id": made["variant_id"], "data": {}}});
         test.post_as(&stranger, "/workflows/revisions/commit", commit).await.expect(404);
         test.post_as(&stranger, "/workflows/variants/", json!({"workflow_variant": {"workflow_id": made["id"], "slug": "x"}})).await.expect(404);
-        test.post_as(&stranger, "/workflows/variants/fork", json!({"workflow_variant": {"workflow_variant_id": made["variant_id"], "slug": "x"}})).await.expect(404);
+        test.post_as(&stranger, "/workflows/variants/fork", json!({"workflow_variant": {"slug": "x"}, "workflow_variant_ref": {"id": made["variant_id"]}})).await.expect(400);
         for reference in [json!({"workflow_ref": {"slug": "mine"}}), json!({"workflow_revision_ref": {"id": made["revision_id"]}})] {
-            test.post_as(&stranger, "/workflows/revisions/retrieve", reference.clone()).await.expect(404);
+            assert_eq!(test.post_as(&stranger, "/workflows/revisions/retrieve", reference.clone()).await.expect(200), json!({"count": 0}));
         }
         test.post_as(&stranger, "/workflows/invoke", json!({"references": {"workflow": {"id": made["id"]}}})).await.expect(404);
         test.post_as(&stranger, "/workflows/revisions/resolve", json!({"workflow_revision": {"data": {"x": embed("mine", "kind")}}})).await.expect(400);
@@ -329,7 +331,8 @@ on_both! {
         let answer = resolve(test, data).await.expect(200);
         let expected = json!({"object": "warm", "token": "so warm!", "snippet": "be kind.", "sibling": {"name": "mine", "type": "x"}, "dot.ted/key": 7});
         assert_eq!(answer["workflow_revision"]["data"]["parameters"], expected);
-        assert_eq!(answer["resolution_info"], json!({"embeds_resolved": 5, "depth_reached": 1}));
+        let tone = json!({"workflow": {"slug": "tone"}});
+        assert_eq!(answer["resolution_info"], json!({"references_used": vec![tone; 5], "depth_reached": 1, "embeds_resolved": 5, "errors": []}));
 
         simple(test, "left", json!({"parameters": {"v": embed("tone", "parameters.text")}})).await;
         simple(test, "right", json!({"parameters": {"v": embed("left", "parameters.v"), "w": embed("tone", "parameters.text")}})).await;

@@ -2,10 +2,9 @@
 
 mod builtin;
 pub mod codec;
-pub mod composio;
 pub(crate) mod plain;
 pub mod proof;
 pub mod receive;
 pub mod timestamp;
 
-pub use builtin::{composio, standard_webhooks};
+pub use builtin::{standard_webhooks, verify};

@@ -1,18 +1,20 @@
 //! Taking requests in: who is it for, is it real, is it new. Only what is stored is acknowledged.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use kernel::DeliveryId;
+use kernel::json::weigh;
+use kernel::{Budget, DeliveryId};
 use serde_json::{Map, Value, json};
+use store::StoreError;
+use work::WorkError;
 
-use super::composio::{Kind, read_envelope};
 use super::plain;
 use crate::inbox::{Arrival, Taken};
 use crate::model::{EventRow, Parent, Subscription, WEBHOOK};
-use crate::port::{Answer, Incoming, Judged, Refusal, Verified};
+use crate::port::{Answer, EventSource, Hub, HubMessage, Incoming, Judged, Refusal, Verified};
 use crate::store::{self as rows, NewDelivery};
 use crate::subscriptions::fires;
 use crate::{TriggerError, Triggers};
@@ -20,12 +22,44 @@ use crate::{TriggerError, Triggers};
 /// Refused requests of one address in a minute before the rest are not even looked at.
 const MAX_REFUSED: u32 = 120;
 const MAX_ADDRESSES: usize = 10_000;
-/// Headers that may carry a credential of the sender; they are never stored.
-const PRIVATE: [&str; 5] = ["authorization", "cookie", "proxy-authorization", "x-webhook-token", "x-gitlab-token"];
+/// Headers that are kept with an event. Others may carry a credential of the sender under a name that nobody here knows.
+const KEPT: [&str; 14] = [
+    "accept",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "date",
+    "idempotency-key",
+    "traceparent",
+    "user-agent",
+    "webhook-id",
+    "webhook-timestamp",
+    "svix-id",
+    "svix-timestamp",
+    "x-correlation-id",
+    "x-forwarded-for",
+];
+/// How the names end by which services say what an event is and which one.
+const KEPT_ENDS: [&str; 13] = [
+    "-api-version",
+    "-channel-id",
+    "-delivery",
+    "-delivery-id",
+    "-event",
+    "-event-id",
+    "-event-key",
+    "-event-type",
+    "-hook-id",
+    "-request-id",
+    "-resource-state",
+    "-timestamp",
+    "-topic",
+];
 /// Why a subscription takes no events.
 const NO_SECRET: &str = "Events are refused: there is no secret to check them with. Save the subscription again with `data.secret`.";
-/// The provider whose messages come to one address for everybody.
-const COMPOSIO: &str = "composio";
+
+/// A message that names no trigger, or no event.
+const NOT_ROUTED: &str = "No trigger_id/id to route";
 
 /// A request as it came in.
 #[derive(Debug)]
@@ -86,23 +120,38 @@ impl Triggers {
         if self.0.throttle.is_closed(token) {
             return Ok(Received::Throttled);
         }
-        let row = rows::subscription_by_token(&self.db, token).await?;
+        let find = || async { Ok::<_, StoreError>(rows::subscription_by_token(&self.0.db, token).await?.map(Arc::new)) };
+        let row = self.0.watched.or_find(token.to_owned(), find).await?;
         let Some(row) = row.filter(|row| row.provider == provider && row.integration == integration) else { return Ok(Received::Unknown) };
-        let secret = self.secret(&row)?;
+        let (project, secret) = (row.project, self.secret(&row)?);
         let url = self.address(&row);
         let incoming = Incoming { method: request.method, url: &url, query: request.query, headers: request.headers, body: request.body };
-        let now = self.clock.now().seconds();
-        let judged = match self.sources.get(provider) {
-            _ if integration == WEBHOOK => plain::judge(&row, &incoming, secret.as_deref(), now),
-            Some(source) => source.judge(integration, &incoming, secret.as_deref(), now),
-            None => return Ok(Received::Unknown),
+        let now = self.0.clock.now().seconds();
+        let source = self.0.sources.get(provider);
+        if source.is_none() && integration != WEBHOOK {
+            return Ok(Received::Unknown);
+        }
+        let looks = if integration == WEBHOOK { plain::looks(&row) } else { 1 };
+        let size = request.body.len().saturating_mul(looks);
+        let judged = if size <= work::SMALL {
+            judge(source, &row, &incoming, secret.as_deref(), now)
+        } else {
+            let (source, row, secret, url) = (source.cloned(), row.clone(), secret.clone(), url.clone());
+            let (method, query) = (request.method.to_owned(), request.query.to_vec());
+            let (headers, body) = (request.headers.clone(), request.body.to_vec());
+            let work = move |budget: &Budget| {
+                budget.hold(weigh(&body)).map_err(WorkError::from)?;
+                let incoming = Incoming { method: &method, url: &url, query: &query, headers: &headers, body: &body };
+                Ok::<_, TriggerError>(judge(source.as_ref(), &row, &incoming, secret.as_deref(), now))
+            };
+            self.0.workers.run(project, size, work).await?
         };
         match judged {
             Ok(Judged::Handshake { answer, secret }) => {
                 if let Some(secret) = secret {
                     let sealed = self.seal_secret(&row, &secret);
                     let sql = "update trigger_subscriptions set secret = $3, reason = null where project_id = $1 and id = $2";
-                    self.db.execute(sql, store::args![row.project, row.id, sealed]).await?;
+                    self.0.db.execute(sql, store::args![row.project, row.id, sealed]).await?;
                 }
                 Ok(Received::Answer(answer))
             }
@@ -115,15 +164,15 @@ impl Triggers {
                     headers: shown(request.headers, secret.as_deref()),
                     body: request.body.to_vec(),
                     attributes: payload,
-                    ..EventRow::of(&row, id, self.clock.now())
+                    ..EventRow::of(&row, id, self.0.clock.now())
                 };
-                self.take(&row, event, verified.as_ref()).await
+                self.store_event(&row, event, verified.as_ref()).await
             }
             Err(Refusal::NotJson) => Ok(Received::NotJson),
             Err(Refusal::NoSecret) => {
                 tracing::warn!(subscription = %row.id, "an event was refused: the subscription has no secret to check it with");
                 let sql = "update trigger_subscriptions set reason = $3 where project_id = $1 and id = $2 and deleted_at is null";
-                self.db.execute(sql, store::args![row.project, row.id, NO_SECRET]).await?;
+                self.0.db.execute(sql, store::args![row.project, row.id, NO_SECRET]).await?;
                 self.0.throttle.refuse(token);
                 Ok(Received::NoSecret)
             }
@@ -135,99 +184,111 @@ impl Triggers {
         }
     }
 
-    /// A message from Composio, which has one address for everybody. Whoever knows it can send nonsense, so nonsense must not keep events out: it
-    /// is refused by its signature alone.
-    pub async fn receive_composio(&self, request: &Request<'_>) -> Result<Received, TriggerError> {
+    /// A message to the one address of a provider. Whoever knows it can send nonsense, so nonsense must not keep events out: it is refused by
+    /// its signature alone.
+    pub async fn receive_from_hub(&self, provider: &'static str, request: &Request<'_>) -> Result<Received, TriggerError> {
+        let Some(hub) = self.0.sources.get(provider).and_then(|source| source.hub()) else { return Ok(Received::Refused) };
         let incoming = Incoming { method: request.method, url: "", query: request.query, headers: request.headers, body: request.body };
-        let verified = match self.prove_composio(&incoming).await? {
+        let verified = match self.prove(provider, hub, &incoming).await? {
             Ok(verified) => verified,
             Err(refusal) => {
-                tracing::info!(%refusal, "a request from Composio was refused");
+                tracing::info!(provider, %refusal, "a message was refused");
                 return Ok(Received::Refused);
             }
         };
-        if rows::is_seen_by_hub(&self.db, COMPOSIO, &verified.signature).await? {
+        if rows::is_seen_by_hub(&self.0.db, provider, &verified.signature).await? {
             return Ok(Received::Refused);
         }
-        let outcome = self.take_composio(request, &verified).await?;
+        let outcome = self.take_message(provider, hub, request, &verified).await?;
         // Only now: a request that could not be stored may come again as it is.
-        let is_first = rows::seen_by_hub(&self.db, COMPOSIO, &verified.signature, self.clock.now()).await?;
+        let is_first = rows::seen_by_hub(&self.0.db, provider, &verified.signature, self.0.clock.now()).await?;
         Ok(if is_first { outcome } else { Received::Refused })
     }
 
-    /// A message that Composio did send.
-    async fn take_composio(&self, request: &Request<'_>, verified: &Verified) -> Result<Received, TriggerError> {
+    /// A message that the provider did send.
+    async fn take_message(
+        &self,
+        provider: &str,
+        hub: &dyn Hub,
+        request: &Request<'_>,
+        verified: &Verified,
+    ) -> Result<Received, TriggerError> {
         if request.body.is_empty() {
-            return Ok(Received::Accepted(Some("No trigger_id/id to route")));
+            return Ok(Received::Accepted(Some(NOT_ROUTED)));
         }
         let Ok(body) = serde_json::from_slice::<Value>(request.body) else { return Ok(Received::NotJson) };
-        let envelope = read_envelope(request.headers, &body);
-        match (&envelope.kind, &envelope.account_id, &envelope.trigger_id) {
-            (Kind::AccountExpired, Some(account), _) => {
-                self.connections.lost(COMPOSIO, account, "Composio says that the account has expired. Connect it again.").await?;
+        let (trigger, id, kind, payload) = match hub.read(request.headers, &body) {
+            HubMessage::Event { trigger, id, kind, payload } => (trigger, id, kind, payload),
+            HubMessage::AccountLost { account, why } => {
+                self.0.connections.lost(provider, &account, &why).await?;
                 return Ok(Received::Accepted(None));
             }
-            (Kind::TriggerDisabled, _, Some(trigger)) => {
-                let why = "Composio switched this trigger off. Mend the connection, then refresh the subscription.";
-                self.trigger_disabled(COMPOSIO, trigger, why).await?;
+            HubMessage::TriggerDisabled { trigger, why } => {
+                self.trigger_disabled(provider, &trigger, &why).await?;
                 return Ok(Received::Accepted(None));
             }
-            _ => {}
-        }
-        let (Kind::Trigger, Some(trigger), Some(event_id)) = (&envelope.kind, &envelope.trigger_id, &envelope.event_id) else {
-            return Ok(Received::Accepted(Some("No trigger_id/id to route")));
+            HubMessage::Other => return Ok(Received::Accepted(Some(NOT_ROUTED))),
         };
         let mut outcome = Received::Accepted(None);
-        for row in rows::subscriptions_by_trigger(&self.db, COMPOSIO, trigger).await? {
+        for row in rows::subscriptions_by_trigger(&self.0.db, provider, &trigger).await? {
             let mut event = EventRow {
                 headers: shown(request.headers, None),
                 body: request.body.to_vec(),
-                attributes: envelope.attributes.clone(),
-                ..EventRow::of(&row, event_id.clone(), self.clock.now())
+                attributes: payload.clone(),
+                ..EventRow::of(&row, id.clone(), self.0.clock.now())
             };
-            if let Some(slug) = &envelope.trigger_slug {
-                event.event_type.clone_from(slug);
+            if let Some(kind) = &kind {
+                event.event_type.clone_from(kind);
             }
-            if let Received::Refused = self.take(&row, event, Some(verified)).await? {
+            if let Received::Refused = self.store_event(&row, event, Some(verified)).await? {
                 outcome = Received::Refused;
             }
         }
         Ok(outcome)
     }
 
-    /// Proves a message from Composio with any of the secrets that it may sign with.
-    async fn prove_composio(&self, incoming: &Incoming<'_>) -> Result<Result<Verified, Refusal>, TriggerError> {
-        let now = self.clock.now().seconds();
-        let prove = |secrets: &[String]| {
-            let mut refusal = Refusal::NoSecret;
-            for secret in self.composio_secret.iter().chain(secrets) {
-                match super::composio(secret.as_bytes(), incoming, now, self.settings.composio_window) {
-                    Ok(verified) => return Ok(verified),
-                    Err(why) => refusal = why,
-                }
-            }
-            Err(refusal)
-        };
-        let proven = prove(&self.hub_secrets(COMPOSIO).await?);
+    /// Proves a message with any of the secrets that the provider may sign with.
+    async fn prove(
+        &self,
+        provider: &'static str,
+        hub: &dyn Hub,
+        incoming: &Incoming<'_>,
+    ) -> Result<Result<Verified, Refusal>, TriggerError> {
+        let now = self.0.clock.now().seconds();
+        let proven = hub.prove(&self.hub_secrets(provider).await?, incoming, now);
         if !matches!(proven, Err(Refusal::Mismatch | Refusal::NoSecret)) {
             return Ok(proven);
         }
-        Ok(self.hub_secrets_again(COMPOSIO).await?.map_or(proven, |secrets| prove(&secrets)))
+        Ok(self.hub_secrets_again(provider).await?.map_or(proven, |secrets| hub.prove(&secrets, incoming, now)))
     }
 
-    async fn take(&self, row: &Subscription, event: EventRow, verified: Option<&Verified>) -> Result<Received, TriggerError> {
+    async fn store_event(&self, row: &Subscription, event: EventRow, verified: Option<&Verified>) -> Result<Received, TriggerError> {
         let delivery = fires(row).then(|| delivery_of(row, &event));
         let signature = verified.filter(|verified| verified.timestamp.is_some()).map(|verified| verified.signature.clone());
         let is_wanted = delivery.is_some();
-        match self.0.inbox.arrive(Arrival { event, signature, delivery }).await.ok_or(TriggerError::Busy)?? {
+        match self.0.inbox.arrive(Arrival { event: event.into(), signature, delivery }).await.ok_or(TriggerError::Busy)?? {
             Taken::New => {
-                self.0.wake.notify_one();
+                self.wake_all();
                 self.0.arrived.notify_waiters();
                 Ok(Received::Accepted((!is_wanted).then_some("The subscription is paused; the event is kept and starts nothing.")))
             }
             Taken::Again => Ok(Received::Accepted(Some("This event is here already."))),
             Taken::Replay => Ok(Received::Refused),
         }
+    }
+}
+
+/// Proves a request to a subscription's address and reads the event in it.
+fn judge(
+    source: Option<&Arc<dyn EventSource>>,
+    row: &Subscription,
+    incoming: &Incoming<'_>,
+    secret: Option<&str>,
+    now: i64,
+) -> Result<Judged, Refusal> {
+    match source.filter(|_| row.integration != WEBHOOK) {
+        Some(source) => source.judge(&row.integration, incoming, secret, now),
+        None => plain::judge(row, incoming, secret, now),
     }
 }
 
@@ -246,9 +307,10 @@ pub(crate) fn delivery_of(row: &Subscription, event: &EventRow) -> NewDelivery {
     }
 }
 
-/// The headers as they are kept: without credentials.
+/// The headers as they are kept: those that are known to hold no credential.
 fn shown(headers: &HeaderMap, secret: Option<&str>) -> Value {
-    let keep = |name: &str, value: &str| !PRIVATE.contains(&name) && secret.is_none_or(|secret| !value.contains(secret));
+    let is_known = |name: &str| KEPT.contains(&name) || KEPT_ENDS.iter().any(|end| name.ends_with(end));
+    let keep = |name: &str, value: &str| is_known(name) && secret.is_none_or(|secret| !value.contains(secret));
     let mut kept = Map::new();
     for (name, value) in headers {
         let value = String::from_utf8_lossy(value.as_bytes()).replace('\0', "");
@@ -257,4 +319,28 @@ fn shown(headers: &HeaderMap, secret: Option<&str>) -> Value {
         }
     }
     Value::Object(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_headers_that_are_known_to_hold_no_credential_are_kept() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("content-type", "application/json"),
+            ("x-github-event", "push"),
+            ("x-shopify-topic", "orders/create"),
+            ("x-request-id", "s3cr3t"),
+            ("x-custom-auth", "token-of-the-sender"),
+            ("x-api-key", "token-of-the-sender"),
+            ("authorization", "Bearer x"),
+            ("x-hub-signature-256", "sha256=00"),
+        ] {
+            headers.insert(name, value.parse().unwrap());
+        }
+        let kept = json!({"content-type": "application/json", "x-github-event": "push", "x-shopify-topic": "orders/create"});
+        assert_eq!(shown(&headers, Some("s3cr3t")), kept);
+    }
 }

@@ -7,8 +7,9 @@ mod path;
 
 use std::sync::LazyLock;
 
-use kernel::suggest;
+use kernel::json::{charge, size};
 use kernel::template::{Engine, Template};
+use kernel::{Budget, Exceeded, suggest};
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::path::Path;
@@ -27,6 +28,8 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 pub struct Mapping {
     root: Node,
     expressions: Expressions,
+    /// How often it looks at the context.
+    looks: usize,
 }
 
 /// What a mapping made of one context.
@@ -65,6 +68,8 @@ pub enum MappingError {
     Expression { place: String, reason: String },
     #[error("inputs_fields{place}: the inputs become too large")]
     Output { place: String },
+    #[error("inputs_fields{place}: {why}")]
+    Costly { place: String, why: Exceeded },
     #[error("inputs_fields{place}: `{selector}` selects nothing: there is no `{name}`, there are {}.{hint}", .known.join(", "))]
     Unknown { place: String, selector: String, name: String, known: Vec<String>, hint: String },
 }
@@ -87,7 +92,7 @@ impl Mapping {
         }
         let mut reader = Reader::default();
         let root = reader.node(fields, "", 0)?;
-        Ok(Self { root, expressions: Expressions::compile(reader.expressions)? })
+        Ok(Self { root, expressions: Expressions::compile(reader.expressions)?, looks: 1 + reader.looks })
     }
 
     /// Sees that selectors lead somewhere in every context. `known` has the fields of all of them; what is `null` there may hold anything.
@@ -107,9 +112,15 @@ impl Mapping {
         }
     }
 
+    /// About how many bytes it looks at to be filled in from `context`.
+    pub fn weigh(&self, context: &Value) -> usize {
+        size(context, MAX_OUTPUT).saturating_mul(self.looks)
+    }
+
     /// Fills the mapping in from `context`.
-    pub fn apply(&self, context: &Value) -> Result<Mapped, MappingError> {
-        let mut writer = Writer { context, expressions: self.expressions.render(context)?, missed: Vec::new(), left: MAX_OUTPUT };
+    pub fn apply(&self, context: &Value, budget: &Budget) -> Result<Mapped, MappingError> {
+        let expressions = self.expressions.render(context, budget)?;
+        let mut writer = Writer { context, expressions, missed: Vec::new(), left: MAX_OUTPUT, budget };
         let inputs = match writer.fill(&self.root, "")? {
             Value::Object(fields) => Value::Object(fields),
             other => json!({ "value": other }),
@@ -120,13 +131,14 @@ impl Mapping {
 
 impl Default for Mapping {
     fn default() -> Self {
-        Self { root: Node::Pointer(String::new()), expressions: Expressions::default() }
+        Self { root: Node::Pointer(String::new()), expressions: Expressions::default(), looks: 1 }
     }
 }
 
 #[derive(Default)]
 struct Reader {
     selectors: usize,
+    looks: usize,
     expressions: Vec<(String, String)>,
 }
 
@@ -167,6 +179,7 @@ impl Reader {
             return Ok(Node::Literal(json!(text)));
         };
         self.selectors += 1;
+        self.looks += if let Node::Path(path) = &node { path.looks() } else { 1 };
         if self.selectors > MAX_SELECTORS { Err(MappingError::Selectors { place: place.to_owned() }) } else { Ok(node) }
     }
 }
@@ -246,9 +259,9 @@ impl Expressions {
     }
 
     /// The values of those templates that gave one, by their index.
-    fn render(&self, context: &Value) -> Result<Map<String, Value>, MappingError> {
+    fn render(&self, context: &Value, budget: &Budget) -> Result<Map<String, Value>, MappingError> {
         let Some(template) = &self.template else { return Ok(Map::new()) };
-        match template.render(context).map_err(|error| fault(&self.places, &error.place, error.message))? {
+        match template.render(context, budget).map_err(|error| fault(&self.places, &error.place, error.message))? {
             Some(Value::Object(values)) => Ok(values),
             _ => Ok(Map::new()),
         }
@@ -270,13 +283,19 @@ struct Writer<'a> {
     expressions: Map<String, Value>,
     missed: Vec<Miss>,
     left: usize,
+    budget: &'a Budget,
 }
 
 impl Writer<'_> {
     fn fill(&mut self, node: &Node, place: &str) -> Result<Value, MappingError> {
+        let costly = |why| MappingError::Costly { place: place.to_owned(), why };
+        self.budget.step(1).map_err(costly)?;
         match node {
             Node::Literal(value) => self.copy(&[value], "", place),
-            Node::Path(path) => self.copy(&path.select(self.context), path.source(), place),
+            Node::Path(path) => {
+                let found = path.select(self.context, self.budget).map_err(costly)?;
+                self.copy(&found, path.source(), place)
+            }
             Node::Pointer(pointer) => self.copy(self.context.pointer(pointer).as_slice(), pointer, place),
             Node::Expression { index, source } => {
                 let value = self.expressions.remove(&index.to_string());
@@ -306,23 +325,6 @@ impl Writer<'_> {
             [value] => (*value).clone(),
             values => values.iter().map(|value| (*value).clone()).collect(),
         })
-    }
-}
-
-/// Takes the size of `value` off `left`; false, without looking further, once that is used up.
-fn charge(left: &mut usize, value: &Value) -> bool {
-    const PUNCTUATION: usize = 8;
-    let own = match value {
-        Value::String(text) => text.len(),
-        Value::Object(fields) => fields.keys().map(String::len).sum(),
-        _ => 0,
-    };
-    let Some(rest) = left.checked_sub(own + PUNCTUATION) else { return false };
-    *left = rest;
-    match value {
-        Value::Array(items) => items.iter().all(|item| charge(left, item)),
-        Value::Object(fields) => fields.values().all(|field| charge(left, field)),
-        _ => true,
     }
 }
 

@@ -17,7 +17,7 @@ fn context() -> Value {
 }
 
 fn apply(fields: Value) -> Mapped {
-    Mapping::compile(&fields).unwrap().apply(&context()).unwrap()
+    Mapping::compile(&fields).unwrap().apply(&context(), &Budget::default()).unwrap()
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn shapes_are_kept() {
 
 #[test]
 fn the_result_is_an_object() {
-    assert_eq!(Mapping::default().apply(&context()).unwrap().inputs, context());
+    assert_eq!(Mapping::default().apply(&context(), &Budget::default()).unwrap().inputs, context());
     assert_eq!(apply(json!("$")).inputs, context());
     assert_eq!(apply(json!("$.event.event_id")).inputs, json!({"value": "e1"}));
     assert_eq!(apply(json!("text")).inputs, json!({"value": "text"}));
@@ -110,17 +110,30 @@ fn ten_levels_are_deep_enough() {
 #[test]
 fn a_failing_template_names_its_place() {
     let mapping = Mapping::compile(&json!({"a": "$", "b": ["{{ event.event_id | length }}", "{{ scope | base64 }}"]})).unwrap();
-    let error = mapping.apply(&context()).unwrap_err();
+    let error = mapping.apply(&context(), &Budget::default()).unwrap_err();
     assert!(matches!(&error, MappingError::Expression { place, .. } if place == "/b/1"), "{error}");
 }
 
 #[test]
 fn large_results_are_refused() {
     let large = json!({"text": "x".repeat(100_000)});
-    assert!(Mapping::compile(&json!({"a": vec!["$"; 40]})).unwrap().apply(&large).is_ok());
-    let error = Mapping::compile(&json!({"a": vec!["$"; 50]})).unwrap().apply(&large).unwrap_err();
+    assert!(Mapping::compile(&json!({"a": vec!["$"; 40]})).unwrap().apply(&large, &Budget::default()).is_ok());
+    let error = Mapping::compile(&json!({"a": vec!["$"; 50]})).unwrap().apply(&large, &Budget::default()).unwrap_err();
     assert_eq!(error, MappingError::Output { place: "/a/41".to_owned() });
     // Every level of a deep value holds all levels below it.
     let deep = (0..100).fold(json!("x".repeat(100_000)), |inner, _| json!({ "a": inner }));
-    assert!(Mapping::compile(&json!("$..*")).unwrap().apply(&deep).is_err());
+    assert!(Mapping::compile(&json!("$..*")).unwrap().apply(&deep, &Budget::default()).is_err());
+}
+
+#[test]
+fn a_mapping_is_as_much_work_as_its_budget() {
+    let many = json!({"event": {"attributes": {"list": vec![json!({"a": 1}); 100_000]}}});
+    let paths = |count: usize| Mapping::compile(&json!({"x": vec!["$..*..[?@.a==2]"; count]})).unwrap();
+    assert!(paths(1).apply(&many, &Budget::default()).is_ok());
+    let error = paths(16).apply(&many, &Budget::default()).unwrap_err();
+    assert!(matches!(&error, MappingError::Costly { why: Exceeded::Steps(_), .. }), "{error}");
+    let texts = Mapping::compile(&json!({"x": vec!["{{ event | tojson | length }}"; 250]})).unwrap();
+    let short = Budget::new(kernel::Limits { time: std::time::Duration::ZERO, ..kernel::Limits::USUAL });
+    let error = texts.apply(&many, &short).unwrap_err();
+    assert!(matches!(&error, MappingError::Expression { place, reason } if place == "/x/0" && reason.contains("took longer")), "{error}");
 }

@@ -1,4 +1,7 @@
 //! Cron expressions: which minutes of the wall clock they name.
+//!
+//! They are our own because `croner` does not take all that is documented here: 4.0.2 refuses `L5` and `5/15`, and takes `7L` without ever
+//! finding a day for it. Over 40,000 generated expressions the two agree on everything else. Its errors do not say which field is wrong.
 
 use std::fmt;
 use std::str::FromStr;

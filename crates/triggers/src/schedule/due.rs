@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kernel::Timestamp;
 
-use super::{Misfire, Plan};
+use super::{Misfire, Timing};
 
 /// A slot that is younger than this is on time.
 pub const GRACE: Duration = Duration::from_mins(1);
@@ -26,7 +26,7 @@ pub struct Due {
 /// Decides over all slots from `planned`, the slot that the schedule was waiting for, up to `now`.
 ///
 /// Slots on time always fire. If the clock was set back, nothing is due and the schedule keeps waiting for the same slot.
-pub fn due(plan: &Plan, misfire: Misfire, planned: Timestamp, now: Timestamp) -> Due {
+pub fn due(plan: &Timing, misfire: Misfire, planned: Timestamp, now: Timestamp) -> Due {
     if now < planned {
         return Due { fire: Vec::new(), missed: 0, next: Some(planned) };
     }
@@ -47,7 +47,7 @@ pub fn due(plan: &Plan, misfire: Misfire, planned: Timestamp, now: Timestamp) ->
 /// The newest `wanted` slots of `from..=to`, oldest first.
 ///
 /// Slots are cheap to find forwards only, so this halves the stretch until it begins right at the slots that are wanted.
-fn newest(plan: &Plan, from: Timestamp, to: Timestamp, wanted: usize) -> Vec<Timestamp> {
+fn newest(plan: &Timing, from: Timestamp, to: Timestamp, wanted: usize) -> Vec<Timestamp> {
     if wanted == 0 {
         return Vec::new();
     }
@@ -66,7 +66,7 @@ fn newest(plan: &Plan, from: Timestamp, to: Timestamp, wanted: usize) -> Vec<Tim
     slots.split_off(slots.len().saturating_sub(wanted))
 }
 
-fn count(plan: &Plan, from: Timestamp, to: Timestamp, limit: usize) -> usize {
+fn count(plan: &Timing, from: Timestamp, to: Timestamp, limit: usize) -> usize {
     plan.slots(from, to).take(limit).count()
 }
 
@@ -83,8 +83,8 @@ mod tests {
         Timestamp::from_micros(text.parse::<jiff::Timestamp>().unwrap().as_microsecond())
     }
 
-    fn plan(cron: &str, zone: &str) -> Plan {
-        Plan { cron: cron.parse().unwrap(), zone: zone.parse().unwrap(), window: Window::default(), jitter_seconds: 0 }
+    fn plan(cron: &str, zone: &str) -> Timing {
+        Timing { cron: cron.parse().unwrap(), zone: zone.parse().unwrap(), window: Window::default(), jitter_seconds: 0 }
     }
 
     fn catch_up(limit: u64) -> Misfire {
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn after_the_window_the_last_slots_still_count() {
         let window = Window::new(None, Some(at("2026-06-01T12:00:00Z"))).unwrap();
-        let plan = Plan { window, ..plan("0 * * * *", "UTC") };
+        let plan = Timing { window, ..plan("0 * * * *", "UTC") };
         let due = due(&plan, catch_up(1), at("2026-06-01T10:00:00Z"), at("2026-06-03T00:00:00Z"));
         assert_eq!(due, Due { fire: vec![at("2026-06-01T11:00:00Z")], missed: 1, next: None });
     }

@@ -11,6 +11,6 @@ mod zone;
 pub use cron::{CronError, CronExpr};
 pub use due::{Due, GRACE, MAX_MISSED, due};
 pub use misfire::{Limit, Misfire, MisfireError};
-pub use plan::{Plan, event_id, iso, jitter_offset};
+pub use plan::{Timing, event_id, iso, jitter_offset};
 pub use window::{EmptyWindow, Window};
 pub use zone::{Zone, ZoneError};

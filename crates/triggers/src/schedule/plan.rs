@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_micros(1);
 
 /// When a schedule fires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Timing {
     pub cron: CronExpr,
     pub zone: Zone,
     pub window: Window,
@@ -25,7 +25,7 @@ pub struct Plan {
     pub jitter_seconds: u32,
 }
 
-impl Plan {
+impl Timing {
     /// The first slot strictly after `moment`, or `None` if the window ends before it or the next 50 years hold none.
     pub fn next_after(&self, moment: Timestamp) -> Option<Timestamp> {
         let moment = self.window.start().map_or(moment, |start| moment.max(start.minus(TICK)));
@@ -37,11 +37,6 @@ impl Plan {
     /// The next `count` slots after `moment`.
     pub fn upcoming(&self, moment: Timestamp, count: usize) -> Vec<Timestamp> {
         self.slots_after(moment).take(count).collect()
-    }
-
-    /// Whether `moment` is a slot.
-    pub fn is_slot(&self, moment: Timestamp) -> bool {
-        self.next_after(moment.minus(TICK)) == Some(moment)
     }
 
     /// The slots of `from..=to`, oldest first.
@@ -134,8 +129,8 @@ mod tests {
         Timestamp::from_micros(text.parse::<jiff::Timestamp>().unwrap().as_microsecond())
     }
 
-    fn plan(cron: &str, zone: &str) -> Plan {
-        Plan { cron: cron.parse().unwrap(), zone: zone.parse().unwrap(), window: Window::default(), jitter_seconds: 0 }
+    fn plan(cron: &str, zone: &str) -> Timing {
+        Timing { cron: cron.parse().unwrap(), zone: zone.parse().unwrap(), window: Window::default(), jitter_seconds: 0 }
     }
 
     /// The next slots as wall clock and offset.
@@ -239,7 +234,7 @@ mod tests {
                 for pair in slots.windows(2) {
                     let between = Timestamp::from_micros(i64::midpoint(pair[0].micros(), pair[1].micros()));
                     assert_eq!(plan.next_after(between), Some(pair[1]), "{cron} {zone} {between}");
-                    assert!(plan.is_slot(pair[1]));
+                    assert_eq!(plan.next_after(pair[1].minus(TICK)), Some(pair[1]), "{cron} {zone}: a slot follows the moment before it");
                 }
             }
         }
@@ -269,7 +264,7 @@ mod tests {
     #[test]
     fn the_window_is_half_open() {
         let window = Window::new(Some(at("2026-06-01T10:00:00Z")), Some(at("2026-06-01T12:00:00Z"))).unwrap();
-        let plan = Plan { window, ..plan("0 * * * *", "UTC") };
+        let plan = Timing { window, ..plan("0 * * * *", "UTC") };
         let found: Vec<_> = plan.upcoming(at("2020-01-01T00:00:00Z"), 9).into_iter().map(iso).collect();
         assert_eq!(found, ["2026-06-01T10:00:00+00:00", "2026-06-01T11:00:00+00:00"]);
         assert_eq!(plan.next_after(at("2026-06-01T11:00:00Z")), None);
@@ -292,7 +287,7 @@ mod tests {
         assert!(
             offsets.iter().any(|offset| *offset > Duration::from_secs(25)) && offsets.iter().any(|offset| *offset < Duration::from_secs(5))
         );
-        let plan = Plan { jitter_seconds: 30, ..plan("* * * * *", "UTC") };
+        let plan = Timing { jitter_seconds: 30, ..plan("* * * * *", "UTC") };
         assert_eq!(plan.run_at(schedule, slot), slot.plus(offsets[0]));
     }
 

@@ -4,10 +4,12 @@ use serde_json::{Map, Value};
 
 use super::parse::{MAX_TEXT, within};
 use super::target::{Entry, fields_mut, find_mut, items, key_of, kind, make, missing, not_list, position, shown};
-use super::{ChangeError, Fault, Operation, Operations, Segment, TextEdit};
+use super::{ChangeError, ChangeProblem, Operation, Operations, Segment, TextEdit};
 
 /// What is nested deeper could be stored but not read back.
 const MAX_DEPTH: usize = 100;
+/// Where counting occurrences ends.
+const MAX_COUNTED: usize = 100;
 
 impl Operations {
     /// The data with every operation applied.
@@ -29,7 +31,7 @@ fn depth(value: &Value) -> usize {
 }
 
 impl Operation {
-    fn apply(&self, data: &mut Value) -> Result<(), Fault> {
+    fn apply(&self, data: &mut Value) -> Result<(), ChangeProblem> {
         match self {
             Self::Set { target, value } => {
                 *make(data, target)? = value.clone();
@@ -63,7 +65,7 @@ fn merge(fields: &mut Map<String, Value>, change: &Map<String, Value>) {
     }
 }
 
-fn remove(data: &mut Value, target: &[Segment]) -> Result<(), Fault> {
+fn remove(data: &mut Value, target: &[Segment]) -> Result<(), ChangeProblem> {
     let Some((Segment::Field(name), parent)) = target.split_last() else { return Err(misplaced(target)) };
     let fields = fields_mut(find_mut(data, parent)?, parent, false)?;
     match fields.shift_remove(name) {
@@ -72,34 +74,37 @@ fn remove(data: &mut Value, target: &[Segment]) -> Result<(), Fault> {
     }
 }
 
-fn edit(data: &mut Value, target: &[Segment], edits: &[TextEdit]) -> Result<(), Fault> {
+fn edit(data: &mut Value, target: &[Segment], edits: &[TextEdit]) -> Result<(), ChangeProblem> {
     let text = match find_mut(data, target)? {
         Value::String(text) => text,
-        other => return Err(Fault::NotText { place: shown(target), found: kind(other) }),
+        other => return Err(ChangeProblem::NotText { place: shown(target), found: kind(other) }),
     };
     let before = text.len();
     for (edit, TextEdit { old_text, new_text }) in edits.iter().enumerate() {
         match occurrences(text, old_text) {
-            0 => return Err(Fault::TextNotFound { place: shown(target), edit }),
+            0 => return Err(ChangeProblem::TextNotFound { place: shown(target), edit }),
             1 => *text = text.replacen(old_text, new_text, 1),
-            count => return Err(Fault::TextAmbiguous { place: shown(target), edit, count }),
+            count => return Err(ChangeProblem::TextAmbiguous { place: shown(target), edit, count }),
         }
     }
     if text.len() <= before { Ok(()) } else { within(&format!("`{}`", shown(target)), text.chars().count(), MAX_TEXT, "characters") }
 }
 
-/// Counts overlapping ones too: `aa` is in `aaa` twice, so it does not say which is meant.
+/// Counts overlapping ones too: `aa` is in `aaa` twice, so it does not say which is meant. A long part that overlaps itself is not counted
+/// to its last occurrence.
 fn occurrences(text: &str, part: &str) -> usize {
     let step = part.chars().next().map_or(1, char::len_utf8);
     let (mut count, mut from) = (0, 0);
-    while let Some(at) = text[from..].find(part) {
+    while count < MAX_COUNTED
+        && let Some(at) = text[from..].find(part)
+    {
         count += 1;
         from += at + step;
     }
     count
 }
 
-fn add_item(data: &mut Value, target: &[Segment], item: &Value) -> Result<(), Fault> {
+fn add_item(data: &mut Value, target: &[Segment], item: &Value) -> Result<(), ChangeProblem> {
     let Some((Segment::Field(list), parent)) = target.split_last() else { return Err(misplaced(target)) };
     let value = make(data, target)?;
     if value.is_null() {
@@ -111,7 +116,7 @@ fn add_item(data: &mut Value, target: &[Segment], item: &Value) -> Result<(), Fa
     Ok(())
 }
 
-fn replace_item(data: &mut Value, target: &[Segment], item: &Value) -> Result<(), Fault> {
+fn replace_item(data: &mut Value, target: &[Segment], item: &Value) -> Result<(), ChangeProblem> {
     let Some((Segment::Entry(Entry { list, .. }), parent)) = target.split_last() else { return Err(misplaced(target)) };
     let (items, at) = entry(data, target)?;
     let others = items.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, other)| other);
@@ -120,17 +125,22 @@ fn replace_item(data: &mut Value, target: &[Segment], item: &Value) -> Result<()
     Ok(())
 }
 
-fn refuse_duplicate<'a>(mut others: impl Iterator<Item = &'a Value>, list: &str, parent: &[Segment], item: &Value) -> Result<(), Fault> {
+fn refuse_duplicate<'a>(
+    mut others: impl Iterator<Item = &'a Value>,
+    list: &str,
+    parent: &[Segment],
+    item: &Value,
+) -> Result<(), ChangeProblem> {
     let Some(key) = key_of(list, item) else { return Ok(()) };
     if !others.any(|other| key_of(list, other).as_ref() == Some(&key)) {
         return Ok(());
     }
     let taken = Segment::Entry(Entry { list: list.to_owned(), key });
-    Err(Fault::Duplicate { place: shown(&[parent, &[taken]].concat()) })
+    Err(ChangeProblem::Duplicate { place: shown(&[parent, &[taken]].concat()) })
 }
 
 /// The list that holds the entry, and where in it.
-fn entry<'a>(data: &'a mut Value, target: &[Segment]) -> Result<(&'a mut Vec<Value>, usize), Fault> {
+fn entry<'a>(data: &'a mut Value, target: &[Segment]) -> Result<(&'a mut Vec<Value>, usize), ChangeProblem> {
     let Some((Segment::Entry(Entry { list, key }), parent)) = target.split_last() else { return Err(misplaced(target)) };
     let fields = fields_mut(find_mut(data, parent)?, parent, false)?;
     let at = position(items(fields, list, target)?, list, key, target)?;
@@ -141,8 +151,8 @@ fn entry<'a>(data: &'a mut Value, target: &[Segment]) -> Result<(&'a mut Vec<Val
 }
 
 /// Parsed operations never come here.
-fn misplaced(target: &[Segment]) -> Fault {
-    Fault::Invalid(format!("`{}` is not a target for this operation.", shown(target)))
+fn misplaced(target: &[Segment]) -> ChangeProblem {
+    ChangeProblem::Invalid(format!("`{}` is not a target for this operation.", shown(target)))
 }
 
 #[cfg(test)]

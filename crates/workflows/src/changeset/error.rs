@@ -8,7 +8,7 @@ use std::fmt;
 pub struct ChangeError {
     /// Which operation failed; none when it is the list or its outcome.
     pub index: Option<usize>,
-    pub fault: Fault,
+    pub fault: ChangeProblem,
 }
 
 fn place(index: Option<usize>) -> String {
@@ -24,7 +24,7 @@ impl ChangeError {
 
 /// What is wrong, in words that say what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum ChangeProblem {
     #[error("{0}")]
     Invalid(String),
     #[error("{what} may hold at most {limit} {unit}, not {given}. {hint}", hint = hint(unit))]
@@ -47,7 +47,7 @@ pub enum Fault {
     TextAmbiguous { place: String, edit: usize, count: usize },
 }
 
-impl Fault {
+impl ChangeProblem {
     /// A name for the failure that stays the same across releases.
     pub fn code(&self) -> &'static str {
         match self {

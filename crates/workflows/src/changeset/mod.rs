@@ -1,24 +1,21 @@
-//! Changes to a configuration as ordered operations, and what an agent may do to its own.
-//!
-//! `Operations` are parsed once and applied all or nothing; `read` answers which part of a configuration there is to change; `scope`
-//! compares the documents before and after, so it judges every kind of change alike.
+//! Changes to a configuration as ordered operations: `Operations` are parsed once and applied all or nothing; `read` answers which part
+//! of a configuration there is to change.
 
 mod apply;
 mod describe;
 mod error;
-mod grants;
 mod parse;
 mod read;
-pub mod scope;
 mod target;
 
+use kernel::json::{size, size_of_members};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use describe::describe;
-pub use error::{ChangeError, Fault, Nearby};
+pub use error::{ChangeError, ChangeProblem, Nearby};
 pub use read::{Child, Read, ReadError, read};
-pub use target::{Entry, Segment};
+pub use target::{Entry, Segment, key_of, text};
 
 /// One change, with exactly what it needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,6 +54,17 @@ impl Operations {
     /// In the order in which they apply.
     pub fn as_slice(&self) -> &[Operation] {
         &self.0
+    }
+
+    /// About how many bytes they bring; what is more than `most` is not counted to its end.
+    pub(crate) fn size(&self, most: usize) -> usize {
+        let size = |operation: &Operation| match operation {
+            Operation::Set { value, .. } | Operation::AddItem { value, .. } | Operation::ReplaceItem { value, .. } => size(value, most),
+            Operation::Merge { value, .. } => size_of_members(value, most),
+            Operation::EditText { edits, .. } => edits.iter().map(|edit| edit.old_text.len() + edit.new_text.len()).sum(),
+            Operation::Remove { .. } | Operation::RemoveItem { .. } => 0,
+        };
+        self.0.iter().map(size).fold(0, usize::saturating_add)
     }
 }
 

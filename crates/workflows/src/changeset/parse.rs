@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::target::{Entry, is_keyed, key_of, keyed_lists};
-use super::{ChangeError, Fault, Operation, Operations, Segment, TextEdit};
+use super::{ChangeError, ChangeProblem, Operation, Operations, Segment, TextEdit};
 
 pub(super) const MAX_TEXT: usize = 200_000;
 const MAX_OPERATIONS: usize = 64;
@@ -17,18 +17,19 @@ impl Operations {
     pub fn parse(value: &Value) -> Result<Self, ChangeError> {
         let whole = |fault| ChangeError { index: None, fault };
         let items = value.as_array().filter(|items| !items.is_empty());
-        let items = items.ok_or_else(|| whole(Fault::Invalid("`operations` must be a list with at least one operation.".to_owned())))?;
+        let items =
+            items.ok_or_else(|| whole(ChangeProblem::Invalid("`operations` must be a list with at least one operation.".to_owned())))?;
         within("`operations`", items.len(), MAX_OPERATIONS, "operations").map_err(whole)?;
         let read = items.iter().enumerate().map(|(index, item)| read(item).map_err(|fault| fault.at(index)));
         read.collect::<Result<_, _>>().map(Self)
     }
 }
 
-fn read(item: &Value) -> Result<Operation, Fault> {
+fn read(item: &Value) -> Result<Operation, ChangeProblem> {
     let name = item.get("operation").and_then(Value::as_str).filter(|name| NAMES.contains(name));
-    let name = name.ok_or_else(|| Fault::Invalid(format!("`operation` must be one of: {}.", NAMES.join(", "))))?;
+    let name = name.ok_or_else(|| ChangeProblem::Invalid(format!("`operation` must be one of: {}.", NAMES.join(", "))))?;
     let read: Result<Operation, _> = serde_json::from_value(item.clone());
-    let operation = read.map_err(|error| Fault::Invalid(format!("{name} cannot be read: {error}. {}", needs(name))))?;
+    let operation = read.map_err(|error| ChangeProblem::Invalid(format!("{name} cannot be read: {error}. {}", needs(name))))?;
     check_target(operation.target())?;
     check_last(&operation)?;
     check_content(&operation)?;
@@ -44,27 +45,27 @@ fn needs(name: &str) -> &'static str {
     }
 }
 
-pub(super) fn check_target(target: &[Segment]) -> Result<(), Fault> {
+pub(super) fn check_target(target: &[Segment]) -> Result<(), ChangeProblem> {
     within("A path", target.len(), MAX_SEGMENTS, "segments")?;
     if target.is_empty() || target.iter().any(Segment::is_blank) {
-        return Err(Fault::Invalid("A path needs at least one segment, and no segment may be empty.".to_owned()));
+        return Err(ChangeProblem::Invalid("A path needs at least one segment, and no segment may be empty.".to_owned()));
     }
     target.iter().try_for_each(check_segment)
 }
 
-pub(super) fn check_segment(segment: &Segment) -> Result<(), Fault> {
+pub(super) fn check_segment(segment: &Segment) -> Result<(), ChangeProblem> {
     match segment {
         Segment::Entry(Entry { list, .. }) if !is_keyed(list) => Err(unkeyed(list)),
         _ => Ok(()),
     }
 }
 
-fn unkeyed(list: &str) -> Fault {
-    Fault::Invalid(format!("`{list}` is not a list with keys; those are: {}. Set any other list as a whole.", keyed_lists()))
+fn unkeyed(list: &str) -> ChangeProblem {
+    ChangeProblem::Invalid(format!("`{list}` is not a list with keys; those are: {}. Set any other list as a whole.", keyed_lists()))
 }
 
 /// Each operation ends in the kind of segment that it can work on.
-fn check_last(operation: &Operation) -> Result<(), Fault> {
+fn check_last(operation: &Operation) -> Result<(), ChangeProblem> {
     let Some(last) = operation.target().last() else { return Ok(()) };
     let instead = match (operation, last) {
         (Operation::AddItem { .. }, Segment::Field(list)) if !is_keyed(list) => return Err(unkeyed(list)),
@@ -77,10 +78,10 @@ fn check_last(operation: &Operation) -> Result<(), Fault> {
         (Operation::Remove { .. }, Segment::Entry(_)) => "The target of remove ends with a field. Use remove_item for an entry.",
         _ => return Ok(()),
     };
-    Err(Fault::Invalid(instead.to_owned()))
+    Err(ChangeProblem::Invalid(instead.to_owned()))
 }
 
-fn check_content(operation: &Operation) -> Result<(), Fault> {
+fn check_content(operation: &Operation) -> Result<(), ChangeProblem> {
     match operation {
         Operation::Set { value, .. } => check_texts(value),
         Operation::Merge { value, .. } => value.values().try_for_each(check_texts),
@@ -93,16 +94,16 @@ fn check_content(operation: &Operation) -> Result<(), Fault> {
     }
 }
 
-fn check_key(target: &[Segment], item: &Value) -> Result<(), Fault> {
+fn check_key(target: &[Segment], item: &Value) -> Result<(), ChangeProblem> {
     let Some(Segment::Field(list) | Segment::Entry(Entry { list, .. })) = target.last() else { return Ok(()) };
     if key_of(list, item).is_some() {
         return Ok(());
     }
     let field = if list == "files" { "path" } else { "name" };
-    Err(Fault::Invalid(format!("`value` has no key in `{list}`. Give it a `{field}` that is a text.")))
+    Err(ChangeProblem::Invalid(format!("`value` has no key in `{list}`. Give it a `{field}` that is a text.")))
 }
 
-fn check_texts(value: &Value) -> Result<(), Fault> {
+fn check_texts(value: &Value) -> Result<(), ChangeProblem> {
     match value {
         Value::String(text) => within("A text in `value`", text.chars().count(), MAX_TEXT, "characters"),
         Value::Array(items) => items.iter().try_for_each(check_texts),
@@ -111,22 +112,22 @@ fn check_texts(value: &Value) -> Result<(), Fault> {
     }
 }
 
-fn check_edits(edits: &[TextEdit]) -> Result<(), Fault> {
+fn check_edits(edits: &[TextEdit]) -> Result<(), ChangeProblem> {
     within("`edits`", edits.len(), MAX_EDITS, "edits")?;
     if edits.is_empty() {
-        return Err(Fault::Invalid("`edits` needs at least one edit.".to_owned()));
+        return Err(ChangeProblem::Invalid("`edits` needs at least one edit.".to_owned()));
     }
     edits.iter().enumerate().try_for_each(|(at, edit)| {
         if edit.old_text.is_empty() {
-            return Err(Fault::Invalid(format!("edits[{at}].old_text must not be empty. Use set to fill an empty text.")));
+            return Err(ChangeProblem::Invalid(format!("edits[{at}].old_text must not be empty. Use set to fill an empty text.")));
         }
         within(&format!("edits[{at}].old_text"), edit.old_text.chars().count(), MAX_OLD_TEXT, "characters")?;
         within(&format!("edits[{at}].new_text"), edit.new_text.chars().count(), MAX_TEXT, "characters")
     })
 }
 
-pub(super) fn within(what: &str, given: usize, limit: usize, unit: &'static str) -> Result<(), Fault> {
-    if given <= limit { Ok(()) } else { Err(Fault::Limit { what: what.to_owned(), limit, given, unit }) }
+pub(super) fn within(what: &str, given: usize, limit: usize, unit: &'static str) -> Result<(), ChangeProblem> {
+    if given <= limit { Ok(()) } else { Err(ChangeProblem::Limit { what: what.to_owned(), limit, given, unit }) }
 }
 
 #[cfg(test)]

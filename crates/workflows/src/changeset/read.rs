@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::parse::check_target;
 use super::target::{children, find, is_keyed, short, shown};
-use super::{Fault, Segment};
+use super::{ChangeProblem, Segment};
 
 const ROOTS: [&str; 3] = ["parameters", "uri", "flags"];
 const MAX_CHILDREN: usize = 200;
@@ -32,7 +32,7 @@ pub enum ReadError {
     #[error("`{0}` cannot be read. Begin the path with one of: {roots}.", roots = ROOTS.join(", "))]
     Root(String),
     #[error(transparent)]
-    Path(#[from] Fault),
+    Path(#[from] ChangeProblem),
     #[error("{place} has {bytes} bytes, more than the {max_bytes} asked for. {}", advice(children, list.as_deref()))]
     TooLarge {
         place: String,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Fault;
+use super::ChangeProblem;
 use super::error::Nearby;
 
 /// The lists whose entries have keys.
@@ -80,7 +80,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
 }
 
 /// The key of an entry, if the list has keys and the entry has one.
-pub(super) fn key_of(list: &str, item: &Value) -> Option<String> {
+pub fn key_of(list: &str, item: &Value) -> Option<String> {
     match list {
         "tools" => tool_name(item),
         "mcps" | "skills" => text(item, "name").map(str::to_owned),
@@ -98,13 +98,18 @@ fn tool_name(tool: &Value) -> Option<String> {
     own.or_else(|| match text(tool, "type") {
         Some("reference") => text(tool, "slug").map(str::to_owned),
         Some("platform") => text(tool, "op").map(str::to_owned),
+        // It has no name: there is one for each integration.
+        Some("gateway_connection") => {
+            let connection = tool.get("connection")?;
+            Some(format!("gateway_connection:{}:{}", text(connection, "provider").unwrap_or("composio"), text(connection, "integration")?))
+        }
         Some("gateway" | "composio") => Some(format!("{}__{}", text(tool, "integration")?, text(tool, "action")?)),
         _ => text(tool.get("function")?, "name").map(str::to_owned),
     })
 }
 
 /// A field that holds a text which is not empty.
-pub(super) fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
+pub fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.get(field)?.as_str().filter(|text| !text.is_empty())
 }
 
@@ -121,7 +126,7 @@ pub(super) fn children<'a>(value: &'a Value, list: Option<&str>) -> Vec<(String,
 }
 
 /// Follows a path that must be there.
-pub(super) fn find<'a>(data: &'a Value, path: &[Segment]) -> Result<&'a Value, Fault> {
+pub(super) fn find<'a>(data: &'a Value, path: &[Segment]) -> Result<&'a Value, ChangeProblem> {
     let mut at = data;
     for (depth, segment) in path.iter().enumerate() {
         let fields = at.as_object().ok_or_else(|| not_object(&path[..depth], at))?;
@@ -137,16 +142,16 @@ pub(super) fn find<'a>(data: &'a Value, path: &[Segment]) -> Result<&'a Value, F
 }
 
 /// Follows a path that must be there, to change what it leads to.
-pub(super) fn find_mut<'a>(data: &'a mut Value, path: &[Segment]) -> Result<&'a mut Value, Fault> {
+pub(super) fn find_mut<'a>(data: &'a mut Value, path: &[Segment]) -> Result<&'a mut Value, ChangeProblem> {
     walk(data, path, false)
 }
 
 /// Follows a path and makes the objects that are missing on the way.
-pub(super) fn make<'a>(data: &'a mut Value, path: &[Segment]) -> Result<&'a mut Value, Fault> {
+pub(super) fn make<'a>(data: &'a mut Value, path: &[Segment]) -> Result<&'a mut Value, ChangeProblem> {
     walk(data, path, true)
 }
 
-fn walk<'a>(data: &'a mut Value, path: &[Segment], create: bool) -> Result<&'a mut Value, Fault> {
+fn walk<'a>(data: &'a mut Value, path: &[Segment], create: bool) -> Result<&'a mut Value, ChangeProblem> {
     let mut at = data;
     for (depth, segment) in path.iter().enumerate() {
         let fields = fields_mut(at, &path[..depth], create)?;
@@ -164,7 +169,7 @@ fn walk<'a>(data: &'a mut Value, path: &[Segment], create: bool) -> Result<&'a m
 }
 
 /// The fields of an object. Null counts as nothing, so an object may take its place.
-pub(super) fn fields_mut<'a>(value: &'a mut Value, path: &[Segment], create: bool) -> Result<&'a mut Map<String, Value>, Fault> {
+pub(super) fn fields_mut<'a>(value: &'a mut Value, path: &[Segment], create: bool) -> Result<&'a mut Map<String, Value>, ChangeProblem> {
     if create && value.is_null() {
         *value = Value::Object(Map::new());
     }
@@ -175,24 +180,24 @@ pub(super) fn fields_mut<'a>(value: &'a mut Value, path: &[Segment], create: boo
 }
 
 /// The entries of a list that must be there; `path` ends with the entry.
-pub(super) fn items<'a>(fields: &'a Map<String, Value>, list: &str, path: &[Segment]) -> Result<&'a [Value], Fault> {
+pub(super) fn items<'a>(fields: &'a Map<String, Value>, list: &str, path: &[Segment]) -> Result<&'a [Value], ChangeProblem> {
     match fields.get(list) {
-        None | Some(Value::Null) => Err(Fault::NotFound { place: shown(path), nearby: Nearby::new([]) }),
+        None | Some(Value::Null) => Err(ChangeProblem::NotFound { place: shown(path), nearby: Nearby::new([]) }),
         Some(Value::Array(items)) => Ok(items),
         Some(other) => Err(not_list(&list_path(path, list), other)),
     }
 }
 
 /// The only entry with the key.
-pub(super) fn position(items: &[Value], list: &str, key: &str, path: &[Segment]) -> Result<usize, Fault> {
+pub(super) fn position(items: &[Value], list: &str, key: &str, path: &[Segment]) -> Result<usize, ChangeProblem> {
     let fits: Vec<usize> = (0..items.len()).filter(|&index| key_of(list, &items[index]).as_deref() == Some(key)).collect();
     match fits[..] {
         [only] => Ok(only),
         [] => {
             let names = items.iter().filter_map(|item| key_of(list, item));
-            Err(Fault::NotFound { place: shown(path), nearby: Nearby::new(names) })
+            Err(ChangeProblem::NotFound { place: shown(path), nearby: Nearby::new(names) })
         }
-        _ => Err(Fault::Ambiguous { place: shown(path), count: fits.len() }),
+        _ => Err(ChangeProblem::Ambiguous { place: shown(path), count: fits.len() }),
     }
 }
 
@@ -201,17 +206,17 @@ fn list_path(path: &[Segment], list: &str) -> Vec<Segment> {
     [parent, &[Segment::Field(list.to_owned())]].concat()
 }
 
-pub(super) fn missing(path: &[Segment], fields: &Map<String, Value>) -> Fault {
-    Fault::NotFound { place: shown(path), nearby: Nearby::new(fields.keys().cloned()) }
+pub(super) fn missing(path: &[Segment], fields: &Map<String, Value>) -> ChangeProblem {
+    ChangeProblem::NotFound { place: shown(path), nearby: Nearby::new(fields.keys().cloned()) }
 }
 
-pub(super) fn not_list(path: &[Segment], found: &Value) -> Fault {
-    Fault::NotList { place: shown(path), found: kind(found) }
+pub(super) fn not_list(path: &[Segment], found: &Value) -> ChangeProblem {
+    ChangeProblem::NotList { place: shown(path), found: kind(found) }
 }
 
-fn not_object(path: &[Segment], found: &Value) -> Fault {
+fn not_object(path: &[Segment], found: &Value) -> ChangeProblem {
     let place = if path.is_empty() { "the configuration".to_owned() } else { shown(path) };
-    Fault::NotObject { place, found: kind(found) }
+    ChangeProblem::NotObject { place, found: kind(found) }
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::Family;
 
 pub use parse::contains_embed;
 pub use resolve::resolve;
@@ -47,33 +49,6 @@ pub enum ErrorPolicy {
     Placeholder,
     /// The embed stays as it was written.
     Keep,
-}
-
-/// The kind of entity that an embed refers to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Family {
-    /// A workflow.
-    Workflow,
-    /// An environment, whose data holds references to other entities.
-    Environment,
-    /// A workflow under its application name.
-    Application,
-    /// A workflow under its evaluator name.
-    Evaluator,
-}
-
-impl Family {
-    const ALL: [Self; 4] = [Self::Workflow, Self::Environment, Self::Application, Self::Evaluator];
-
-    /// The name as written in a reference.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Workflow => "workflow",
-            Self::Environment => "environment",
-            Self::Application => "application",
-            Self::Evaluator => "evaluator",
-        }
-    }
 }
 
 /// How precisely a reference names an entity; later is deeper.
@@ -133,13 +108,25 @@ pub struct EmbedRef {
     pub key: Key,
 }
 
+impl EmbedRef {
+    /// Each entity that it names, with what is known of it.
+    pub fn entities(&self) -> Map<String, Value> {
+        let known = |reference: &Reference| {
+            let fields = [("id", &reference.id), ("slug", &reference.slug), ("version", &reference.version)];
+            fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), Value::from(value.clone()?)))).collect()
+        };
+        let named = |level: &Level| format!("{}{}", self.family.name(), level.suffix());
+        self.refs.iter().map(|(level, reference)| (named(level), Value::Object(known(reference)))).collect()
+    }
+}
+
 impl fmt::Display for EmbedRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for (level, reference) in &self.refs {
             for (field, value) in [("id", &reference.id), ("slug", &reference.slug), ("version", &reference.version)] {
                 if let Some(value) = value {
-                    write!(f, "{separator}{}{}.{field}={value}", self.family.as_str(), level.suffix())?;
+                    write!(f, "{separator}{}{}.{field}={value}", self.family.name(), level.suffix())?;
                     separator = ", ";
                 }
             }
@@ -166,6 +153,10 @@ pub struct Resolved {
     pub count: usize,
     /// The longest chain of embeds among them.
     pub depth: usize,
+    /// What each of them refers to, in the order in which they were put in place.
+    pub references: Vec<EmbedRef>,
+    /// Those that failed and were left to the policy.
+    pub errors: Vec<EmbedError>,
 }
 
 /// Why an embed could not be resolved; `place` is the JSON Pointer of the embed in the resolved value.

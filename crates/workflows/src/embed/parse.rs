@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::{EmbedRef, Family, Key, Level, Reference};
+use super::{EmbedRef, Key, Level, Reference};
+use crate::Family;
 
 /// The member that makes an object an embed.
 pub(super) const MARKER: &str = "@ag.embed";
@@ -43,7 +44,7 @@ impl fmt::Display for Embed {
 
 /// Why an embed cannot be read; the reader does not know its place.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum MarkerProblem {
     Malformed(String),
     Mixed,
 }
@@ -52,7 +53,7 @@ pub(super) enum Fault {
 #[derive(Debug)]
 pub(super) struct Token {
     pub(super) range: Range<usize>,
-    pub(super) embed: Result<Embed, Fault>,
+    pub(super) embed: Result<Embed, MarkerProblem>,
 }
 
 /// The embed's description, when the object is an embed: an empty or other value under the marker is plain data.
@@ -61,7 +62,7 @@ pub(super) fn object_embed(map: &Map<String, Value>) -> Option<&Map<String, Valu
 }
 
 /// Reads the description of an object embed.
-pub(super) fn parse_object(description: &Map<String, Value>) -> Result<Embed, Fault> {
+pub(super) fn parse_object(description: &Map<String, Value>) -> Result<Embed, MarkerProblem> {
     let mut draft = Draft::default();
     for (part, value) in description {
         match part.as_str() {
@@ -83,20 +84,20 @@ pub(super) fn parse_object(description: &Map<String, Value>) -> Result<Embed, Fa
     draft.finish()
 }
 
-fn members<'a>(name: &str, value: &'a Value) -> Result<impl Iterator<Item = (&'a String, &'a Value)>, Fault> {
+fn members<'a>(name: &str, value: &'a Value) -> Result<impl Iterator<Item = (&'a String, &'a Value)>, MarkerProblem> {
     match value {
         Value::Object(map) => Ok(Some(map).into_iter().flatten()),
         Value::Null => Ok(None.into_iter().flatten()),
-        _ => Err(Fault::Malformed(format!("`{name}` must be an object"))),
+        _ => Err(MarkerProblem::Malformed(format!("`{name}` must be an object"))),
     }
 }
 
-fn scalar(name: &str, value: &Value) -> Result<String, Fault> {
+fn scalar(name: &str, value: &Value) -> Result<String, MarkerProblem> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         Value::Null => Ok(String::new()),
-        _ => Err(Fault::Malformed(format!("`{name}` must be a string"))),
+        _ => Err(MarkerProblem::Malformed(format!("`{name}` must be a string"))),
     }
 }
 
@@ -140,7 +141,7 @@ fn bracket_token(text: &str, start: usize, closing: &HashMap<usize, usize>) -> O
     (!body.trim().is_empty()).then(|| Token { range: start..close + 1, embed: parse_token(body) })
 }
 
-fn parse_token(body: &str) -> Result<Embed, Fault> {
+fn parse_token(body: &str) -> Result<Embed, MarkerProblem> {
     let mut draft = Draft::default();
     for part in split(body, &[',']) {
         if let Some(items) = bracketed(part, REFERENCES) {
@@ -175,7 +176,7 @@ fn snippet(text: &str, start: usize) -> Option<Token> {
     Some(Token { range: start..end, embed: parse_snippet(body) })
 }
 
-fn parse_snippet(body: &str) -> Result<Embed, Fault> {
+fn parse_snippet(body: &str) -> Result<Embed, MarkerProblem> {
     let mut draft = Draft::default();
     for item in split(body, &[',', '&']) {
         match pair(item, &['=', ':'])? {
@@ -215,17 +216,17 @@ fn split<'a>(text: &'a str, separators: &[char]) -> Vec<&'a str> {
     .collect()
 }
 
-fn pair<'a>(item: &'a str, signs: &[char]) -> Result<(&'a str, &'a str), Fault> {
-    let (name, value) = item.split_once(signs).ok_or_else(|| Fault::Malformed(format!("`{item}` is not a name with a value")))?;
+fn pair<'a>(item: &'a str, signs: &[char]) -> Result<(&'a str, &'a str), MarkerProblem> {
+    let (name, value) = item.split_once(signs).ok_or_else(|| MarkerProblem::Malformed(format!("`{item}` is not a name with a value")))?;
     Ok((name.trim(), value.trim()))
 }
 
-fn unknown(name: &str) -> Fault {
-    Fault::Malformed(format!("`{name}` is not part of an embed"))
+fn unknown(name: &str) -> MarkerProblem {
+    MarkerProblem::Malformed(format!("`{name}` is not part of an embed"))
 }
 
 fn entity(name: &str) -> Option<(Family, Level)> {
-    let (family, level) = Family::ALL.into_iter().find_map(|family| Some((family, name.strip_prefix(family.as_str())?)))?;
+    let (family, level) = Family::ALL.into_iter().find_map(|family| Some((family, name.strip_prefix(family.name())?)))?;
     let level = match level {
         "" | "_artifact" => Level::Artifact,
         "_variant" => Level::Variant,
@@ -245,22 +246,22 @@ struct Draft {
 }
 
 impl Draft {
-    fn refer_dotted(&mut self, name: &str, value: &str) -> Result<(), Fault> {
+    fn refer_dotted(&mut self, name: &str, value: &str) -> Result<(), MarkerProblem> {
         let (entity, field) = name.split_once('.').ok_or_else(|| unknown(name))?;
         self.refer(entity, field, value)
     }
 
-    fn refer(&mut self, name: &str, field: &str, value: &str) -> Result<(), Fault> {
-        let (family, level) = entity(name).ok_or_else(|| Fault::Malformed(format!("`{name}` is not an entity")))?;
+    fn refer(&mut self, name: &str, field: &str, value: &str) -> Result<(), MarkerProblem> {
+        let (family, level) = entity(name).ok_or_else(|| MarkerProblem::Malformed(format!("`{name}` is not an entity")))?;
         if *self.family.get_or_insert(family) != family {
-            return Err(Fault::Mixed);
+            return Err(MarkerProblem::Mixed);
         }
         let mut reference = self.refs.remove(&level).unwrap_or_default();
         let slot = match field {
             "id" => &mut reference.id,
             "slug" => &mut reference.slug,
             "version" => &mut reference.version,
-            other => return Err(Fault::Malformed(format!("`{name}` has no field `{other}`; use `id`, `slug` or `version`"))),
+            other => return Err(MarkerProblem::Malformed(format!("`{name}` has no field `{other}`; use `id`, `slug` or `version`"))),
         };
         set_once(slot, field, value)?;
         if reference != Reference::default() {
@@ -269,16 +270,16 @@ impl Draft {
         Ok(())
     }
 
-    fn select(&mut self, field: &str, value: &str) -> Result<(), Fault> {
+    fn select(&mut self, field: &str, value: &str) -> Result<(), MarkerProblem> {
         match field {
             "key" => set_once(&mut self.key, field, value),
             "path" => set_once(&mut self.path, field, value),
-            other => Err(Fault::Malformed(format!("a selector has no field `{other}`; use `key` or `path`"))),
+            other => Err(MarkerProblem::Malformed(format!("a selector has no field `{other}`; use `key` or `path`"))),
         }
     }
 
-    fn finish(self) -> Result<Embed, Fault> {
-        let nothing = || Fault::Malformed(format!("`{REFERENCES}` names nothing"));
+    fn finish(self) -> Result<Embed, MarkerProblem> {
+        let nothing = || MarkerProblem::Malformed(format!("`{REFERENCES}` names nothing"));
         let family = self.family.ok_or_else(nothing)?;
         let level = *self.refs.last_key_value().ok_or_else(nothing)?.0;
         let key = self.key.map_or(Key::Own, Key::Named);
@@ -287,10 +288,10 @@ impl Draft {
 }
 
 /// An empty value counts as not given.
-fn set_once(slot: &mut Option<String>, name: &str, value: &str) -> Result<(), Fault> {
+fn set_once(slot: &mut Option<String>, name: &str, value: &str) -> Result<(), MarkerProblem> {
     match slot {
         _ if value.is_empty() => Ok(()),
-        Some(other) if other != value => Err(Fault::Malformed(format!("`{name}` is given twice"))),
+        Some(other) if other != value => Err(MarkerProblem::Malformed(format!("`{name}` is given twice"))),
         _ => {
             *slot = Some(value.to_owned());
             Ok(())

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::{Map, Value};
 
-use super::parse::{self, Embed, Fault, MARKER};
+use super::parse::{self, Embed, MARKER, MarkerProblem};
 use super::select::select;
 use super::{EmbedError, EmbedLimits, EmbedRef, ErrorPolicy, Fetch, Resolved};
 
@@ -31,9 +31,10 @@ pub async fn resolve(value: Value, fetcher: &dyn Fetch, limits: EmbedLimits, pol
     loop {
         let mut pass = Pass::new(&fetched, limits, policy);
         let mut resolved = value.clone();
-        pass.walk(&mut resolved, Spot { place: Place::Root, nesting: 0, chain: None })?;
+        pass.walk(&mut resolved, Spot { place: EmbedSite::Root, nesting: 0, chain: None })?;
         if pass.missing.is_empty() {
-            return Ok(Resolved { value: resolved, count: pass.count, depth: pass.depth });
+            let Pass { references, errors, depth, .. } = pass;
+            return Ok(Resolved { value: resolved, count: references.len(), depth, references, errors });
         }
         let missing = pass.missing;
         fetched.extend(fetch_all(fetcher, missing).await);
@@ -59,13 +60,13 @@ async fn fetch_all(fetcher: &dyn Fetch, missing: BTreeSet<EmbedRef>) -> Fetched 
 
 /// A position in the resolved value; written as a JSON Pointer.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum EmbedSite<'a> {
     Root,
-    Key(&'a Place<'a>, &'a str),
-    Index(&'a Place<'a>, usize),
+    Key(&'a EmbedSite<'a>, &'a str),
+    Index(&'a EmbedSite<'a>, usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for EmbedSite<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => Ok(()),
@@ -85,13 +86,13 @@ struct Chain<'a> {
 /// Where the walk is, and through which embeds it came there.
 #[derive(Clone, Copy)]
 struct Spot<'a> {
-    place: Place<'a>,
+    place: EmbedSite<'a>,
     nesting: usize,
     chain: Option<&'a Chain<'a>>,
 }
 
 impl<'a> Spot<'a> {
-    fn at(self, place: Place<'a>) -> Self {
+    fn at(self, place: EmbedSite<'a>) -> Self {
         Self { place, nesting: self.nesting + 1, ..self }
     }
 
@@ -107,11 +108,11 @@ impl<'a> Spot<'a> {
         std::iter::successors(self.chain, |chain| chain.outer).any(|chain| chain.embed == embed)
     }
 
-    fn fault(self, fault: Fault) -> EmbedError {
+    fn fault(self, fault: MarkerProblem) -> EmbedError {
         let place = self.place.to_string();
         match fault {
-            Fault::Malformed(reason) => EmbedError::Malformed { place, reason },
-            Fault::Mixed => EmbedError::Mixed { place },
+            MarkerProblem::Malformed(reason) => EmbedError::Malformed { place, reason },
+            MarkerProblem::Mixed => EmbedError::Mixed { place },
         }
     }
 }
@@ -124,22 +125,26 @@ struct Pass<'f> {
     limits: EmbedLimits,
     policy: ErrorPolicy,
     missing: BTreeSet<EmbedRef>,
+    /// How often something was missing.
+    misses: usize,
     started: usize,
     bytes: usize,
-    count: usize,
     depth: usize,
+    references: Vec<EmbedRef>,
+    errors: Vec<EmbedError>,
 }
 
 impl<'f> Pass<'f> {
     fn new(fetched: &'f Fetched, limits: EmbedLimits, policy: ErrorPolicy) -> Self {
-        Self { fetched, limits, policy, missing: BTreeSet::new(), started: 0, bytes: 0, count: 0, depth: 0 }
+        let (references, errors) = (Vec::new(), Vec::new());
+        Self { fetched, limits, policy, missing: BTreeSet::new(), misses: 0, started: 0, bytes: 0, depth: 0, references, errors }
     }
 
     fn walk(&mut self, value: &mut Value, spot: Spot<'_>) -> Result<(), EmbedError> {
         match value {
             Value::String(text) => self.walk_text(text, spot),
             Value::Array(items) => {
-                items.iter_mut().enumerate().try_for_each(|(index, item)| self.walk(item, spot.at(Place::Index(&spot.place, index))))
+                items.iter_mut().enumerate().try_for_each(|(index, item)| self.walk(item, spot.at(EmbedSite::Index(&spot.place, index))))
             }
             Value::Object(map) => {
                 if let Some(replacement) = self.walk_object(map, spot)? {
@@ -176,7 +181,7 @@ impl<'f> Pass<'f> {
     fn walk_object(&mut self, map: &mut Map<String, Value>, spot: Spot<'_>) -> Expansion {
         let embed = parse::object_embed(map).map(parse::parse_object);
         for (key, child) in map.iter_mut().filter(|(key, _)| embed.is_none() || *key != MARKER) {
-            self.walk(child, spot.at(Place::Key(&spot.place, key)))?;
+            self.walk(child, spot.at(EmbedSite::Key(&spot.place, key)))?;
         }
         let Some(embed) = embed else { return Ok(None) };
         let merged = self.expand(embed, spot).and_then(|embedded| match embedded {
@@ -186,23 +191,51 @@ impl<'f> Pass<'f> {
         merged.or_else(|error| Ok(self.stand_in(error)?.map(|placeholder| place_marker(placeholder, map))))
     }
 
-    fn expand(&mut self, embed: Result<Embed, Fault>, spot: Spot<'_>) -> Expansion {
+    fn expand(&mut self, embed: Result<Embed, MarkerProblem>, spot: Spot<'_>) -> Expansion {
         let embed = embed.map_err(|fault| spot.fault(fault))?;
         self.start(&embed, spot)?;
-        let Some(fetched) = self.fetched.get(&embed.source) else {
+        let fetched = self.fetched;
+        let Some(fetched) = fetched.get(&embed.source) else {
             self.missing.insert(embed.source);
+            self.misses += 1;
             return Ok(None);
         };
-        let mut value = extract(fetched, &embed, spot)?;
+        let depth = spot.depth() + 1;
+        let inside = Chain { embed: &embed, depth, outer: spot.chain };
+        let data = fetched_data(fetched, &embed, spot)?;
+        let Some(mut value) = self.select(data, &embed, spot, &inside)? else { return Ok(None) };
         self.bytes += size(&value);
         if self.bytes > MAX_BYTES {
             return Err(EmbedError::TooLarge { place: spot.place.to_string(), limit: MAX_BYTES });
         }
-        let depth = spot.depth() + 1;
-        self.walk(&mut value, spot.inside(&Chain { embed: &embed, depth, outer: spot.chain }))?;
-        self.count += 1;
+        self.walk(&mut value, spot.inside(&inside))?;
         self.depth = self.depth.max(depth);
+        self.references.push(embed.source);
         Ok(Some(value))
+    }
+
+    /// The part of the data that the embed's path names. A path may lead through an embed in the data, which is put in place first;
+    /// nothing until that is fetched.
+    fn select(&mut self, data: &Value, embed: &Embed, spot: Spot<'_>, inside: &Chain<'_>) -> Expansion {
+        let Some(path) = &embed.path else { return Ok(Some(data.clone())) };
+        let nowhere = |reason| EmbedError::Path { place: spot.place.to_string(), path: path.clone(), reason };
+        let reason = match select(data, path) {
+            Ok(value) => return Ok(Some(value)),
+            Err(reason) => reason,
+        };
+        for (head, rest) in splits(path) {
+            let Ok(mut value) = select(data, head) else { continue };
+            if value.as_object().is_none_or(|map| parse::object_embed(map).is_none()) {
+                continue;
+            }
+            let misses = self.misses;
+            self.walk(&mut value, spot.inside(inside))?;
+            if self.misses > misses {
+                return Ok(None);
+            }
+            return select(&value, &rest).map(Some).map_err(nowhere);
+        }
+        Err(nowhere(reason))
     }
 
     fn start(&mut self, embed: &Embed, spot: Spot<'_>) -> Result<(), EmbedError> {
@@ -224,24 +257,41 @@ impl<'f> Pass<'f> {
     }
 
     /// Answers a failure as the policy says; `None` leaves the embed as it was written.
-    fn stand_in(&self, error: EmbedError) -> Expansion {
-        match self.policy {
-            ErrorPolicy::Exception => Err(error),
-            ErrorPolicy::Placeholder => Ok(Some(Value::String(format!("<error:{}>", error.code())))),
-            ErrorPolicy::Keep => Ok(None),
-        }
+    fn stand_in(&mut self, error: EmbedError) -> Expansion {
+        let shown = match self.policy {
+            ErrorPolicy::Exception => return Err(error),
+            ErrorPolicy::Placeholder => Some(Value::String(format!("<error:{}>", error.code()))),
+            ErrorPolicy::Keep => None,
+        };
+        self.errors.push(error);
+        Ok(shown)
     }
 }
 
-fn extract(fetched: &Result<Option<Value>, String>, embed: &Embed, spot: Spot<'_>) -> Result<Value, EmbedError> {
+fn fetched_data<'d>(fetched: &'d Result<Option<Value>, String>, embed: &Embed, spot: Spot<'_>) -> Result<&'d Value, EmbedError> {
     let place = || spot.place.to_string();
-    let data = match fetched {
-        Ok(None | Some(Value::Null)) => return Err(EmbedError::NotFound { place: place(), reference: embed.source.to_string() }),
-        Ok(Some(data)) => data,
-        Err(message) => return Err(EmbedError::Fetch { place: place(), message: message.clone() }),
+    match fetched {
+        Ok(None | Some(Value::Null)) => Err(EmbedError::NotFound { place: place(), reference: embed.source.to_string() }),
+        Ok(Some(data)) => Ok(data),
+        Err(message) => Err(EmbedError::Fetch { place: place(), message: message.clone() }),
+    }
+}
+
+/// A path in two, at each of its steps.
+fn splits(path: &str) -> Vec<(&str, String)> {
+    let first = path.chars().next();
+    let ends = |c: char| match first {
+        Some('$') => c == '.' || c == '[',
+        Some('/') => c == '/',
+        _ => c == '.',
     };
-    let Some(path) = &embed.path else { return Ok(data.clone()) };
-    select(data, path).map_err(|reason| EmbedError::Path { place: place(), path: path.clone(), reason })
+    let places = path.char_indices().skip(1).filter(|(_, c)| ends(*c)).map(|(at, _)| at);
+    let rest = |at: usize| match first {
+        Some('$') => format!("${}", &path[at..]),
+        Some('/') => path[at..].to_owned(),
+        _ => path[at + 1..].to_owned(),
+    };
+    places.map(|at| (&path[..at], rest(at))).collect()
 }
 
 /// About how many bytes a value takes on the wire.
@@ -255,14 +305,14 @@ fn size(value: &Value) -> usize {
 }
 
 /// Lays the members beside the marker over the embedded object.
-fn merge(embedded: Value, map: &mut Map<String, Value>) -> Result<Value, Fault> {
+fn merge(embedded: Value, map: &mut Map<String, Value>) -> Result<Value, MarkerProblem> {
     match embedded {
         embedded if map.len() == 1 => Ok(embedded),
         Value::Object(mut under) => {
             under.extend(std::mem::take(map).into_iter().filter(|(key, _)| key != MARKER));
             Ok(Value::Object(under))
         }
-        _ => Err(Fault::Malformed(format!("the embedded value is not an object, so nothing may stand beside `{MARKER}`"))),
+        _ => Err(MarkerProblem::Malformed(format!("the embedded value is not an object, so nothing may stand beside `{MARKER}`"))),
     }
 }
 

@@ -36,13 +36,13 @@ fn index(name: &str) -> Option<usize> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Step<'a> {
+enum PathStep<'a> {
     Name(&'a str),
     Index(usize),
     All,
 }
 
-impl Step<'_> {
+impl PathStep<'_> {
     fn take<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         match (self, value) {
             (Self::Name(name), Value::Object(map)) => map.get(*name).into_iter().collect(),
@@ -60,12 +60,12 @@ fn json_path(data: &Value, path: &str) -> Result<Value, String> {
     let matches = steps.iter().fold(vec![data], |found, step| found.into_iter().flat_map(|value| step.take(value)).collect());
     match matches.as_slice() {
         [] => Err(NOTHING.to_owned()),
-        [one] if !steps.contains(&Step::All) => Ok((*one).clone()),
+        [one] if !steps.contains(&PathStep::All) => Ok((*one).clone()),
         many => Ok(many.iter().copied().cloned().collect()),
     }
 }
 
-fn steps(path: &str) -> Result<Vec<Step<'_>>, String> {
+fn steps(path: &str) -> Result<Vec<PathStep<'_>>, String> {
     let mut rest = path.strip_prefix('$').unwrap_or(path);
     let mut steps = Vec::new();
     while !rest.is_empty() {
@@ -76,17 +76,17 @@ fn steps(path: &str) -> Result<Vec<Step<'_>>, String> {
     Ok(steps)
 }
 
-fn step(rest: &str) -> Option<(Step<'_>, &str)> {
+fn step(rest: &str) -> Option<(PathStep<'_>, &str)> {
     if let Some(rest) = rest.strip_prefix('.') {
         let (name, after) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
         let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
-        return plain.then_some((Step::Name(name), after));
+        return plain.then_some((PathStep::Name(name), after));
     }
     if let Some(rest) = rest.strip_prefix("['") {
-        return rest.split_once("']").map(|(name, after)| (Step::Name(name), after));
+        return rest.split_once("']").map(|(name, after)| (PathStep::Name(name), after));
     }
     match rest.strip_prefix('[')?.split_once(']')? {
-        ("*", after) => Some((Step::All, after)),
-        (number, after) => Some((Step::Index(index(number)?), after)),
+        ("*", after) => Some((PathStep::All, after)),
+        (number, after) => Some((PathStep::Index(index(number)?), after)),
     }
 }

@@ -5,15 +5,16 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::{EmbedError, EmbedLimits, EmbedRef, ErrorPolicy, Family, Fetch, Key, Level, Resolved, contains_embed, resolve};
+use super::{EmbedError, EmbedLimits, EmbedRef, ErrorPolicy, Fetch, Key, Level, Resolved, contains_embed, resolve};
+use crate::Family;
 
 /// Data by the text of its reference, and what was asked for.
-struct Shelf {
+struct FakeFetch {
     data: BTreeMap<String, Value>,
     asked: Mutex<Vec<EmbedRef>>,
 }
 
-impl Shelf {
+impl FakeFetch {
     fn new(data: Value) -> Self {
         Self { data: serde_json::from_value(data).unwrap(), asked: Mutex::default() }
     }
@@ -23,7 +24,7 @@ impl Shelf {
     }
 }
 
-impl Fetch for Shelf {
+impl Fetch for FakeFetch {
     fn fetch<'a>(&'a self, embed: &'a EmbedRef) -> BoxFuture<'a, Result<Option<Value>, String>> {
         async move {
             self.asked.lock().unwrap().push(embed.clone());
@@ -34,9 +35,9 @@ impl Fetch for Shelf {
     }
 }
 
-fn shelf() -> Shelf {
+fn shelf() -> FakeFetch {
     let tools = json!([{"name": "a"}, {"name": "b"}]);
-    Shelf::new(json!({
+    FakeFetch::new(json!({
         "workflow.slug=w": {
             "text": "hello", "n": 7, "nil": null, "obj": {"x": 1, "y": 2}, "a.b": "dotted", "a": {"b": "walked", "c.d": "inner"},
             "list": ["zero", "one"], "tools": tools, "parameters": {"prompt": {"messages": [{"content": "be kind"}]}, "tone": "warm"}
@@ -168,11 +169,11 @@ async fn a_reference_inside_itself_is_a_cycle() {
     assert_eq!(value_of(json!("@{{workflow.slug=self, path=a}}")).await, json!("b"));
 }
 
-fn chain_of(length: usize) -> Shelf {
+fn chain_of(length: usize) -> FakeFetch {
     let link = |n: usize| {
         (format!("workflow.slug={n}"), if n == length { json!({"v": "end"}) } else { json!({"v": embed(&(n + 1).to_string(), "v")}) })
     };
-    Shelf::new((1..=length).map(link).collect())
+    FakeFetch::new((1..=length).map(link).collect())
 }
 
 #[tokio::test]
@@ -180,7 +181,7 @@ async fn depth_counts_chained_embeds() {
     let start = json!({"v": embed("1", "v")});
     let limits = EmbedLimits::default();
     let resolved = resolve(start.clone(), &chain_of(10), limits, ErrorPolicy::Exception).await.unwrap();
-    assert_eq!(resolved, Resolved { value: json!({"v": "end"}), count: 10, depth: 10 });
+    assert_eq!((resolved.value, resolved.count, resolved.depth), (json!({"v": "end"}), 10, 10));
     let error = resolve(start.clone(), &chain_of(11), limits, ErrorPolicy::Exception).await.unwrap_err();
     assert_eq!(error, EmbedError::TooDeep { place: "/v".into(), limit: 10 });
 
@@ -339,4 +340,27 @@ async fn generous_limits_do_not_exhaust_the_stack() {
 async fn unclosed_openings_are_read_in_one_go() {
     let openings = json!({"v": ["@ag.embed[".repeat(100_000), "@{{".repeat(100_000) + "}}"]});
     assert_eq!(run(openings.clone(), ErrorPolicy::Exception).await.unwrap().value, openings);
+}
+
+#[tokio::test]
+async fn a_path_leads_through_an_embed_in_the_data() {
+    let shelf = FakeFetch::new(json!({
+        "workflow.slug=outer": {"parameters": {"inner": {"@ag.embed": {"@ag.references": {"workflow": {"slug": "inner"}}}}, "broken": embed("nobody", "x")}},
+        "workflow.slug=inner": {"parameters": {"base": "found"}},
+    }));
+    for path in ["parameters.inner.parameters.base", "/parameters/inner/parameters/base", "$.parameters.inner.parameters['base']"] {
+        let token = format!(
+            "is @ag.embed[@ag.references[workflow.slug=outer], @ag.selector[path={path}]], twice @ag.embed[@ag.references[workflow.slug=outer], @ag.selector[path={path}]]"
+        );
+        let resolved = resolve(json!({"v": token}), &shelf, EmbedLimits::default(), ErrorPolicy::Exception).await.unwrap();
+        assert_eq!(resolved.value["v"], "is found, twice found", "{path}");
+        assert_eq!((resolved.count, resolved.depth, resolved.references.len()), (4, 2, 4));
+        let named: Vec<Value> = resolved.references.iter().map(|reference| Value::Object(reference.entities())).collect();
+        assert_eq!(named[..2], [json!({"workflow": {"slug": "inner"}}), json!({"workflow": {"slug": "outer"}})]);
+    }
+    let nowhere =
+        resolve(json!({"v": embed("outer", "parameters.inner.nope")}), &shelf, EmbedLimits::default(), ErrorPolicy::Exception).await;
+    assert!(matches!(nowhere, Err(EmbedError::Path { .. })), "{nowhere:?}");
+    let kept = resolve(json!({"v": embed("outer", "parameters.broken")}), &shelf, EmbedLimits::default(), ErrorPolicy::Keep).await.unwrap();
+    assert_eq!((kept.value["v"].clone(), kept.errors.len()), (embed("nobody", "x"), 1));
 }

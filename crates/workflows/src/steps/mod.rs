@@ -4,15 +4,16 @@ mod names;
 mod record;
 mod targets;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
 use kernel::json::{MAX_DEPTH, depth_exceeds};
 use kernel::template::{Engine, Template};
-use kernel::{ApprovalId, CallRef, Clock, Origin, Scope, hex};
+use kernel::{ApprovalId, Budget, CallRef, Clock, Origin, Scope, hex};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use work::{LARGE, WorkError, Workers};
 
 pub(crate) use self::record::StepLog;
 pub use self::record::{StepRecord, StepState};
@@ -31,8 +32,7 @@ pub(crate) const OUTCOME_UNKNOWN: i64 = 409;
 #[derive(Clone, Debug)]
 pub struct StepCall {
     pub scope: Scope,
-    /// The call ref.
-    pub name: String,
+    pub target: CallRef,
     pub arguments: Map<String, Value>,
     /// How many workflows called each other to get here.
     pub depth: u32,
@@ -81,6 +81,14 @@ impl StepError {
         Self::failed(400, error.to_string())
     }
 
+    /// A failure to fill in the run's result, with the status that it has.
+    fn in_result(self) -> Self {
+        match self {
+            Self::Failed { code, message } => Self::failed(code, format!("result: {message}")),
+            other => other,
+        }
+    }
+
     fn of(self, step: &str) -> Self {
         match self {
             Self::Failed { code, message } => Self::failed(code, format!("step `{step}`: {message}")),
@@ -90,10 +98,17 @@ impl StepError {
     }
 }
 
+impl From<WorkError> for StepError {
+    fn from(error: WorkError) -> Self {
+        Self::failed(if error == WorkError::Busy { 429 } else { 400 }, error.to_string())
+    }
+}
+
 /// What steps run under.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) caller: &'a dyn StepCaller,
+    pub(crate) workers: &'a Workers,
     pub(crate) scope: Scope,
     pub(crate) inputs: &'a Value,
     pub(crate) depth: u32,
@@ -103,6 +118,16 @@ pub(crate) struct Frame<'a> {
     pub(crate) log: &'a StepLog,
     pub(crate) clock: &'a Clock,
     pub(crate) origin: &'a Origin,
+}
+
+impl Frame<'_> {
+    async fn render(&self, template: &Arc<Template>, context: &Arc<Value>) -> Result<Option<Value>, StepError> {
+        let size = template.weigh(context, LARGE);
+        let fill = |(template, context): &(Arc<Template>, Arc<Value>), budget: &Budget| {
+            template.render(context, budget).map_err(|error| StepError::wrong(&error))
+        };
+        self.workers.over(self.scope.project, size, &(template.clone(), context.clone()), fill).await
+    }
 }
 
 #[derive(Deserialize)]
@@ -142,15 +167,15 @@ enum OnUncertain {
 #[derive(Debug)]
 pub(crate) struct Steps {
     steps: Vec<Step>,
-    result: Option<Template>,
+    result: Option<Arc<Template>>,
 }
 
 #[derive(Debug)]
 struct Step {
     name: String,
     call: CallRef,
-    arguments: Template,
-    when: Option<Template>,
+    arguments: Arc<Template>,
+    when: Option<Arc<Template>>,
     on_error: OnError,
     on_uncertain: OnUncertain,
 }
@@ -180,15 +205,15 @@ impl Steps {
             steps.push(Step {
                 name: spec.name,
                 call,
-                arguments,
-                when,
+                arguments: Arc::new(arguments),
+                when: when.map(Arc::new),
                 on_error: spec.on_error,
                 on_uncertain: spec.on_uncertain.unwrap_or(on_uncertain),
             });
         }
         let result =
             data.get("result").map(|result| ENGINE.compile(result)).transpose().map_err(|error| format!("`data.result`: {error}"))?;
-        Ok(Self { steps, result })
+        Ok(Self { steps, result: result.map(Arc::new) })
     }
 
     /// What the steps call, in their order.
@@ -198,16 +223,16 @@ impl Steps {
 
     /// Runs the steps in order. The error names the step that ended it.
     pub(crate) async fn run(&self, frame: &Frame<'_>) -> Result<Value, StepError> {
-        let mut context = json!({"inputs": frame.inputs, "steps": {}});
+        let mut context = Arc::new(json!({"inputs": frame.inputs, "steps": {}}));
         let mut last = Value::Null;
         for step in &self.steps {
             frame.log.begin(&step.name, step.call.to_string(), frame.clock.now());
             let outcome = step.run(frame, &context).await;
             frame.log.end(&outcome);
-            context["steps"][&step.name] = match outcome.map_err(|error| error.of(&step.name))? {
-                Outcome::Skipped => json!({"ok": false, "skipped": true}),
-                Outcome::Failed { message, .. } => json!({"ok": false, "skipped": false, "error": message}),
-                Outcome::Done(result) => {
+            Arc::make_mut(&mut context)["steps"][&step.name] = match outcome.map_err(|error| error.of(&step.name))? {
+                StepOutcome::Skipped => json!({"ok": false, "skipped": true}),
+                StepOutcome::Failed { message, .. } => json!({"ok": false, "skipped": false, "error": message}),
+                StepOutcome::Done(result) => {
                     last.clone_from(&result);
                     json!({"ok": true, "skipped": false, "result": result})
                 }
@@ -215,7 +240,7 @@ impl Steps {
         }
         match &self.result {
             Some(template) => {
-                let result = template.render(&context).map_err(|error| StepError::wrong(&format_args!("result: {error}")))?;
+                let result = frame.render(template, &context).await.map_err(StepError::in_result)?;
                 Ok(result.unwrap_or(Value::Null))
             }
             None => Ok(last),
@@ -224,20 +249,20 @@ impl Steps {
 }
 
 /// What a step came to, when the run goes on.
-enum Outcome {
+enum StepOutcome {
     Skipped,
     Done(Value),
     Failed { code: i64, message: String },
 }
 
 impl Step {
-    async fn run(&self, frame: &Frame<'_>, context: &Value) -> Result<Outcome, StepError> {
+    async fn run(&self, frame: &Frame<'_>, context: &Arc<Value>) -> Result<StepOutcome, StepError> {
         if let Some(when) = &self.when
-            && !is_true(when.render(context).map_err(|error| StepError::wrong(&error))?.as_ref())
+            && !is_true(frame.render(when, context).await?.as_ref())
         {
-            return Ok(Outcome::Skipped);
+            return Ok(StepOutcome::Skipped);
         }
-        let arguments = self.arguments.render(context).map_err(|error| StepError::wrong(&error))?.unwrap_or_else(|| json!({}));
+        let arguments = frame.render(&self.arguments, context).await?.unwrap_or_else(|| json!({}));
         if depth_exceeds(&arguments, MAX_DEPTH) {
             return Err(StepError::wrong(&format_args!("the arguments are nested more than {MAX_DEPTH} deep")));
         }
@@ -245,7 +270,7 @@ impl Step {
         let Value::Object(arguments) = arguments else { return Err(StepError::wrong(&"the arguments are not an object")) };
         let call = StepCall {
             scope: frame.scope,
-            name: self.call.to_string(),
+            target: self.call.clone(),
             arguments,
             depth: frame.depth,
             in_test: frame.in_test,
@@ -255,8 +280,8 @@ impl Step {
             origin: Origin { step: Some(self.name.clone()), ..frame.origin.clone() },
         };
         match frame.caller.call(call).await {
-            Ok(result) => Ok(Outcome::Done(result)),
-            Err(StepError::Failed { code, message }) if self.on_error == OnError::Continue => Ok(Outcome::Failed { code, message }),
+            Ok(result) => Ok(StepOutcome::Done(result)),
+            Err(StepError::Failed { code, message }) if self.on_error == OnError::Continue => Ok(StepOutcome::Failed { code, message }),
             Err(error) => Err(error),
         }
     }
@@ -301,9 +326,9 @@ mod tests {
 
     impl StepCaller for Echo {
         fn call(&self, call: StepCall) -> BoxFuture<'_, Result<Value, StepError>> {
-            self.0.lock().unwrap().push((call.name.clone(), call.idempotency_key));
-            let result =
-                if call.name.ends_with("bad") { Err(StepError::failed(404, "it broke")) } else { Ok(Value::Object(call.arguments)) };
+            let name = call.target.to_string();
+            self.0.lock().unwrap().push((name.clone(), call.idempotency_key));
+            let result = if name.ends_with("bad") { Err(StepError::failed(404, "it broke")) } else { Ok(Value::Object(call.arguments)) };
             Box::pin(async { result })
         }
 
@@ -318,6 +343,7 @@ mod tests {
             Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default(), is_for_agents: false };
         let frame = Frame {
             caller: &caller,
+            workers: &Workers::default(),
             scope,
             inputs: &inputs,
             depth: 1,

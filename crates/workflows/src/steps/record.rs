@@ -7,7 +7,7 @@ use kernel::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{OUTCOME_UNKNOWN, Outcome, StepError};
+use super::{OUTCOME_UNKNOWN, StepError, StepOutcome};
 
 /// The most bytes of JSON that are kept of one value.
 const MAX_VALUE: usize = 16 << 10;
@@ -111,12 +111,12 @@ impl StepLog {
         });
     }
 
-    pub(super) fn end(&self, outcome: &Result<Outcome, StepError>) {
+    pub(super) fn end(&self, outcome: &Result<StepOutcome, StepError>) {
         self.change(|entries| {
             let (state, failure, result) = match outcome {
-                Ok(Outcome::Done(result)) => (StepState::Done, None, Some(result)),
-                Ok(Outcome::Skipped) => (StepState::Skipped, None, None),
-                Ok(Outcome::Failed { code, message }) | Err(StepError::Failed { code, message }) => {
+                Ok(StepOutcome::Done(result)) => (StepState::Done, None, Some(result)),
+                Ok(StepOutcome::Skipped) => (StepState::Skipped, None, None),
+                Ok(StepOutcome::Failed { code, message }) | Err(StepError::Failed { code, message }) => {
                     (StepState::Failed, Some((*code, message)), None)
                 }
                 Err(StepError::Waiting { message, .. }) => (StepState::Waiting, Some((202, message)), None),
@@ -186,7 +186,7 @@ mod tests {
         for index in 0..30 {
             log.begin(&format!("s{index}"), "workflow.variant.x".to_owned(), Timestamp::from_micros(7));
             log.arguments(&json!({"small": index}));
-            log.end(&Ok(Outcome::Done(json!("ü".repeat(MAX_VALUE)))));
+            log.end(&Ok(StepOutcome::Done(json!("ü".repeat(MAX_VALUE)))));
         }
         let records = log.records();
         assert_eq!((&records[0].arguments, records[0].state), (&Some(json!({"small": 0})), StepState::Done));

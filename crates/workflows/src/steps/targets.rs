@@ -3,7 +3,10 @@
 use kernel::suggest::did_you_mean;
 use kernel::{CallRef, Scope};
 
-use crate::{Artifact, Family, Query, References, WorkflowError, Workflows, store as rows};
+use crate::{Artifact, Family, References, WorkflowError, Workflows, store as rows};
+
+/// How many are looked through for the one that was meant.
+const MAX_SLUGS: i64 = 10_000;
 
 impl Workflows {
     /// Refuses steps that call what does not exist. A workflow may call itself before it is there.
@@ -46,13 +49,12 @@ impl Workflows {
     }
 
     async fn must_exist(&self, scope: Scope, family: Family, slug: &str) -> Result<(), WorkflowError> {
-        match rows::artifact_by(&self.0.db, scope.project, family, None, Some(slug)).await? {
+        match rows::artifact_by(&self.0.db, scope.project, family, rows::Named::Slug(slug)).await? {
             Some(Artifact { archived_at: None, .. }) => Ok(()),
             Some(_) => Err(WorkflowError::Invalid(format!("{} `{slug}` is archived", family.name()))),
             None => {
-                let query = Query { limit: Some(i64::MAX), ..Query::default() };
-                let others = rows::artifacts(&self.0.db, scope.project, family, &query).await?;
-                let near = did_you_mean(slug, others.iter().map(|other| other.slug.as_str()));
+                let others = rows::slugs(&self.0.db, scope.project, family, MAX_SLUGS).await?;
+                let near = did_you_mean(slug, others.iter().map(String::as_str));
                 Err(WorkflowError::Invalid(format!("there is no {} `{slug}`.{near}", family.name())))
             }
         }

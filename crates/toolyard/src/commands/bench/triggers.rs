@@ -18,7 +18,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;
 
-use super::{Server, client, millis, percentile, print};
+use super::report::{Report, Rounds};
+use super::{Server, client, millis, percentile};
 use crate::config::{Config, Settings};
 use crate::yard::Yard;
 
@@ -36,7 +37,7 @@ pub(crate) struct TriggersArgs {
     #[arg(long, default_value_t = 64)]
     concurrency: u64,
     /// How long events come at a steady rate
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 20)]
     steady_seconds: u64,
     /// Events a second at the steady rate
     #[arg(long, default_value_t = 500)]
@@ -44,56 +45,73 @@ pub(crate) struct TriggersArgs {
     /// Schedules that are stored
     #[arg(long, default_value_t = 1_000_000)]
     schedules: i64,
-    /// An empty PostgreSQL database to measure instead of a SQLite file; it is not cleaned up
-    #[arg(long, value_name = "URL")]
-    on: Option<String>,
+    #[command(flatten)]
+    rounds: Rounds,
 }
 
 pub(super) async fn run(args: TriggersArgs) -> anyhow::Result<()> {
-    let server = Server::start_on(args.on.as_deref(), |_| Ok(())).await?;
-    let settings = Settings { data_dir: Some(server.dir.join("data")), database_url: args.on.clone(), ..Settings::default() };
+    let database = args.rounds.database_url.clone();
+    let server = Server::start_on(database.as_deref(), |_| Ok(())).await?;
+    let settings = Settings { data_dir: Some(server.dir.join("data")), database_url: database, ..Settings::default() };
     let config = Config::settle(settings, Settings::default())?;
     let db = Db::open(&config.database_url).await?;
     let client = client()?;
     let sender = Sender::subscribe(&server, &client).await?;
 
-    let idle = server.memory()?;
-    let (taken, length) = sender.as_fast_as_possible(Duration::from_secs(args.seconds), args.concurrency).await?;
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = taken as f64 / length.as_secs_f64();
-    print::out(&format!("events taken, {} senders    {rate:.0} a second\n", args.concurrency));
-    let made = ended(&db).await?;
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = made as f64 / length.as_secs_f64();
-    print::out(&format!("runs made meanwhile         {rate:.0} a second\n"));
-    let waited = Instant::now();
-    while ended(&db).await? < i64::try_from(taken)? {
-        ensure!(waited.elapsed() < Duration::from_mins(5), "the runs do not end");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let mut report = Report::default();
+    let mut made = 0;
+    report.add("idle_mib", "idle memory", "MiB", server.memory()?);
+    sender.steadily(Duration::from_secs(1), args.rate).await?;
+    for _ in 0..args.rounds.repeat {
+        made = all_ended(&db, &sender).await?;
+        let (taken, length) = sender.as_fast_as_possible(Duration::from_secs(args.seconds), args.concurrency).await?;
+        report.add("events_per_second", format!("events taken, {} senders", args.concurrency), "a second", per_second(taken, length)?);
+        let meanwhile = ended(&db).await? - made;
+        report.add("runs_meanwhile_per_second", "runs made meanwhile", "a second", per_second(meanwhile, length)?);
+        all_ended(&db, &sender).await?;
+        report.add("runs_per_second", "runs made until all were", "a second", per_second(taken, started_until_ended(&db, taken).await?)?);
 
-    let before = server.memory()?;
-    let since = Clock::system().now();
-    let half = Duration::from_secs(args.steady_seconds) / 2;
-    sender.steadily(half, args.rate).await?;
-    let middle = server.memory()?;
-    sender.steadily(half, args.rate).await?;
-    let after = server.memory()?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let mut times = waits(&db, since).await?;
-    print::out(&format!(
-        "event to run, {} a second  p50 {:.1} ms, p99 {:.1} ms, {} runs\n",
-        args.rate,
-        millis(percentile(&mut times, 0.5)),
-        millis(percentile(&mut times, 0.99)),
-        times.len()
-    ));
-    print::out(&format!("memory                      idle {idle:.1} MiB, before {before:.1}, halfway {middle:.1}, after {after:.1} MiB\n"));
+        let since = Clock::system().now();
+        sender.steadily(Duration::from_secs(args.steady_seconds), args.rate).await?;
+        made = all_ended(&db, &sender).await?;
+        let mut times = waits(&db, since).await?;
+        report.add("event_to_run_p50_ms", format!("event to run, {} a second, p50", args.rate), "ms", millis(percentile(&mut times, 0.5)));
+        report.add("event_to_run_p99_ms", format!("event to run, {} a second, p99", args.rate), "ms", millis(percentile(&mut times, 0.99)));
+        report.add("memory_mib", "memory", "MiB", server.memory()?);
+    }
+    ensure!(made == sender.sent()?, "{made} runs were made of {} events", sender.sent()?);
 
     make_schedule(&server, &client).await?;
     let mut server = server;
     server.child.kill().await?;
-    schedules(&db, config, args.schedules).await
+    schedules(&db, config, &args, &mut report).await?;
+    report.print("triggers", &args.rounds);
+    Ok(())
+}
+
+fn per_second(count: impl TryInto<u32, Error: std::error::Error + Send + Sync + 'static>, length: Duration) -> anyhow::Result<f64> {
+    Ok(f64::from(count.try_into()?) / length.as_secs_f64())
+}
+
+/// Waits until every event that was sent has its run; how many runs there are.
+async fn all_ended(db: &Db, sender: &Sender) -> anyhow::Result<i64> {
+    let waited = Instant::now();
+    loop {
+        let made = ended(db).await?;
+        if made >= sender.sent()? {
+            return Ok(made);
+        }
+        ensure!(waited.elapsed() < Duration::from_mins(5), "the runs do not end");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// How long the last runs took, from the first start to the last end.
+async fn started_until_ended(db: &Db, runs: u64) -> anyhow::Result<Duration> {
+    let sql = "select max(ended_at) - min(started_at) as took from \
+               (select started_at, ended_at from trigger_attempts order by started_at desc limit $1) as last";
+    let row = db.optional(sql, args![i64::try_from(runs)?]).await?.context("no runs")?;
+    Ok(Duration::from_micros(u64::try_from(row.get::<i64>("took")?)?))
 }
 
 /// Who sends events to the plain webhook of a server.
@@ -144,6 +162,11 @@ impl Sender {
             bail!("an event was not taken: {}", String::from_utf8_lossy(answer));
         }
         Ok(())
+    }
+
+    /// How many events were sent so far.
+    fn sent(&self) -> anyhow::Result<i64> {
+        Ok(i64::try_from(self.number.load(Ordering::Relaxed))?)
     }
 
     async fn connect(&self) -> anyhow::Result<TcpStream> {
@@ -250,32 +273,34 @@ macro_rules! copies {
 }
 
 /// Stores schedules whose slots are spread over a day, and measures the clock's looks: most find nothing, one a minute finds its share.
-async fn schedules(db: &Db, config: Config, count: i64) -> anyhow::Result<()> {
-    let started = Instant::now();
+async fn schedules(db: &Db, config: Config, args: &TriggersArgs, report: &mut Report) -> anyhow::Result<()> {
     let tomorrow = Timestamp::from_micros((Clock::system().now().seconds() / 86_400 + 1) * 86_400_000_000);
     let sql = match db {
         Db::Sqlite(_) => copies!("1", "randomblob(16)"),
         Db::Postgres(_) => copies!("1::bigint", "gen_random_uuid()"),
     };
-    db.execute(sql, args![count, tomorrow, DAY]).await?;
-    let stored = started.elapsed();
+    db.execute(sql, args![args.schedules, tomorrow, DAY]).await?;
     let yard = Yard::open(config).await?;
-    let mut idle = Vec::new();
-    for _ in 0..200 {
+    let fire = async |at: Timestamp| {
         let started = Instant::now();
-        ensure!(yard.triggers.fire_due(Clock::system().now()).await? == 0, "a schedule fired too early");
-        idle.push(started.elapsed());
+        let runs = yard.triggers.fire_due(at).await?;
+        anyhow::Ok((runs, millis(started.elapsed())))
+    };
+    let mut minute = tomorrow;
+    fire(minute).await?;
+    for _ in 0..args.rounds.repeat {
+        let mut idle = Vec::new();
+        for _ in 0..200 {
+            let started = Instant::now();
+            ensure!(yard.triggers.fire_due(Clock::system().now()).await? == 0, "a schedule fired too early");
+            idle.push(started.elapsed());
+        }
+        minute = minute.plus(Duration::from_mins(1));
+        let (runs, took) = fire(minute).await?;
+        let all = args.schedules;
+        report.add("tick_idle_p50_ms", format!("tick over {all} schedules, nothing due, p50"), "ms", millis(percentile(&mut idle, 0.5)));
+        report.add("tick_full_ms", format!("tick that fires {runs} of them"), "ms", took);
     }
-    let started = Instant::now();
-    let runs = yard.triggers.fire_due(tomorrow).await?;
-    let full = started.elapsed();
-    print::out(&format!("{count} schedules           stored in {:.1} s\n", stored.as_secs_f64()));
-    print::out(&format!(
-        "tick, nothing due           p50 {:.3} ms, p99 {:.3} ms\n",
-        millis(percentile(&mut idle, 0.5)),
-        millis(percentile(&mut idle, 0.99))
-    ));
-    print::out(&format!("tick, {runs} due              {:.1} ms\n", millis(full)));
     yard.close().await;
     Ok(())
 }

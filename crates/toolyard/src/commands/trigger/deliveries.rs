@@ -1,20 +1,19 @@
 //! `toolyard trigger deliveries`, `cancel`, `retry` and `replay`.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::super::client::{Client, Remote, unless_away, until_interrupted};
+use super::super::client::{Client, Remote};
+use super::super::follow::{Feed, follow};
 use super::super::integrations::{encode, list, text};
 use super::super::names;
 use super::super::print::{self, Column, Table};
 use super::{Kind, named};
 use crate::config::Config;
 
-const LOOK: Duration = Duration::from_secs(1);
 const PAGE: u32 = 200;
 /// How many deliveries are looked through for the end of an id.
 const NEWEST: u32 = 1000;
@@ -122,10 +121,6 @@ impl DeliveriesArgs {
         let is = |wanted: &Option<String>, found: &Value| wanted.as_ref().is_none_or(|wanted| found == wanted.as_str());
         is(&self.filter.status, &row["status"]["code"]) && is(&self.state, &row["state"])
     }
-
-    fn line(&self, row: &Value) -> String {
-        if self.json { format!("{row}\n") } else { DELIVERIES.row(&cells(row)) }
-    }
 }
 
 pub(super) async fn list_or_follow(config: &Config, args: &DeliveriesArgs) -> anyhow::Result<()> {
@@ -139,7 +134,8 @@ pub(super) async fn list_or_follow(config: &Config, args: &DeliveriesArgs) -> an
     let reply = query.page(if args.follow { limit.max(PAGE) } else { limit }, &Value::Null).await?;
     let rows = list(&reply, "deliveries");
     if args.follow {
-        return until_interrupted(follow(&query, args, rows)).await;
+        let first = rows.to_vec();
+        return follow(ChangedDeliveries { query, args, first, known: HashMap::new() }, args.json).await;
     }
     if args.json {
         print::json(&reply);
@@ -196,27 +192,41 @@ fn has_ended(seen: &Seen) -> bool {
     matches!(seen.0.as_str(), "done" | "dead" | "cancelled")
 }
 
-async fn follow(query: &Query<'_>, args: &DeliveriesArgs, begin: &[Value]) -> anyhow::Result<()> {
-    let mut known: HashMap<String, Seen> = HashMap::new();
-    if !args.json && !print::reaches(&DELIVERIES.header()) {
-        return Ok(());
+/// Deliveries as they come and change.
+struct ChangedDeliveries<'a> {
+    query: Query<'a>,
+    args: &'a DeliveriesArgs,
+    /// The newest deliveries when it began.
+    first: Vec<Value>,
+    known: HashMap<String, Seen>,
+}
+
+impl Feed for ChangedDeliveries<'_> {
+    const TABLE: Table<'static> = DELIVERIES;
+
+    fn cells(row: &Value) -> Vec<String> {
+        cells(row)
     }
-    let (fresh, old) = begin.split_at(begin.len().min(args.limit as usize));
-    known.extend(old.iter().map(|row| (text(row, "id"), seen(row))));
-    let mut fresh: Vec<Value> = fresh.iter().rev().cloned().collect();
-    loop {
-        for row in fresh {
-            let now = seen(&row);
-            let changed = known.insert(text(&row, "id"), now.clone()).is_none_or(|before| before != now);
-            if changed && args.fits(&row) && !print::reaches(&args.line(&row)) {
-                return Ok(());
-            }
+
+    async fn begin(&mut self) -> anyhow::Result<Vec<Value>> {
+        let mut shown = std::mem::take(&mut self.first);
+        let older = shown.split_off(shown.len().min(self.args.limit as usize));
+        self.known.extend(older.iter().map(|row| (text(row, "id"), seen(row))));
+        shown.reverse();
+        Ok(shown)
+    }
+
+    async fn look(&mut self) -> anyhow::Result<Vec<Value>> {
+        if self.known.len() > MEMORY {
+            forget(&mut self.known);
         }
-        if known.len() > MEMORY {
-            forget(&mut known);
-        }
-        tokio::time::sleep(LOOK).await;
-        fresh = unless_away(look(query, &mut known).await)?;
+        look(&self.query, &mut self.known).await
+    }
+
+    fn is_new(&mut self, row: &Value) -> bool {
+        let now = seen(row);
+        let changed = self.known.insert(text(row, "id"), now.clone()).is_none_or(|before| before != now);
+        changed && self.args.fits(row)
     }
 }
 

@@ -67,7 +67,13 @@ impl Composed {
             change(config);
         })
         .await;
-        tokio::spawn(yard::serve(listener, server::routes(), test.yard.app(), std::future::pending()));
+        tokio::spawn(yard::serve(
+            listener,
+            server::routes(),
+            test.yard.app(),
+            test.yard.config.connections.clone(),
+            std::future::pending(),
+        ));
         Self { test, composio }
     }
 

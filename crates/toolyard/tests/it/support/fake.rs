@@ -32,6 +32,8 @@ struct Shared {
     files: Mutex<BTreeMap<String, String>>,
     /// What the target answers with, one status per run; 200 when there is none left.
     target: Mutex<Vec<u16>>,
+    /// What is answered in place of an echo.
+    answer: Mutex<Option<String>>,
 }
 
 impl Fake {
@@ -101,6 +103,11 @@ impl Fake {
         self.seen().into_iter().filter(|seen| seen["path"].as_str().unwrap().starts_with(path)).collect()
     }
 
+    /// Answers every echo with this text of JSON.
+    pub fn answer_echo(&self, text: String) {
+        *self.state.answer.lock().unwrap() = Some(text);
+    }
+
     /// What the account call answers with.
     pub fn answer_me(&self, status: u16) {
         self.state.me_status.store(status.into(), Ordering::SeqCst);
@@ -119,8 +126,10 @@ async fn record(state: &Shared, request: Request) -> Value {
     seen
 }
 
-async fn echo(State(state): State<Arc<Shared>>, request: Request) -> Json<Value> {
-    Json(record(&state, request).await)
+async fn echo(State(state): State<Arc<Shared>>, request: Request) -> Response {
+    let seen = record(&state, request).await;
+    let answer = state.answer.lock().unwrap().clone();
+    answer.map_or_else(|| Json(seen).into_response(), IntoResponse::into_response)
 }
 
 async fn graphql(State(state): State<Arc<Shared>>, request: Request) -> Json<Value> {

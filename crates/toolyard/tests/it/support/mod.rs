@@ -1,5 +1,6 @@
 //! A yard in a test: its own database, its own data directory, requests without a socket.
 
+mod browser;
 mod composio;
 mod fake;
 mod oidc;
@@ -18,6 +19,7 @@ use toolyard::config::{Config, Settings};
 use toolyard::yard::Yard;
 use tower::ServiceExt;
 
+pub use browser::{Browser, hidden, sent_to};
 pub(crate) use composio::with_composio;
 pub use composio::{Composed, answer_page, until};
 pub use fake::Fake;
@@ -101,6 +103,12 @@ impl Test {
         Self::at(database, Clock::fixed(Timestamp::from_micros(1_800_000_000_000_000)), change).await
     }
 
+    /// On PostgreSQL, with connections that can be told from others by their name.
+    pub async fn with_postgres_as(name: &str) -> Self {
+        let url = format!("{}&application_name={name}", postgres_schema().await);
+        Self::with(Database::Sqlite, |config| config.database_url = url).await
+    }
+
     /// With a clock of the caller's.
     pub async fn at(database: Database, clock: Clock, change: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -149,14 +157,7 @@ impl Test {
         if let Some(authorization) = authorization {
             request = request.header("authorization", authorization);
         }
-        let body = match body {
-            Some(body) => {
-                request = request.header("content-type", "application/json");
-                Body::from(body.to_string())
-            }
-            None => Body::empty(),
-        };
-        self.send(request.body(body).unwrap()).await
+        self.send(with_body(request, body)).await
     }
 
     /// As the owner of the default project.
@@ -207,6 +208,14 @@ impl Test {
     pub fn content(reply: Reply) -> Value {
         let answer = reply.expect(200);
         serde_json::from_str(answer["call"]["data"]["content"].as_str().unwrap()).unwrap()
+    }
+}
+
+/// A request with a JSON body, or with none.
+pub fn with_body(request: http::request::Builder, body: Option<Value>) -> Request<Body> {
+    match body {
+        Some(body) => request.header("content-type", "application/json").body(Body::from(body.to_string())).unwrap(),
+        None => request.body(Body::empty()).unwrap(),
     }
 }
 

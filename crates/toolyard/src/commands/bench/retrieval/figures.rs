@@ -1,5 +1,7 @@
 //! Recall and NDCG of ranked lists.
 
+use serde_json::{Value, json};
+
 /// Mean figures over queries, in percent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Figures {
@@ -32,6 +34,10 @@ impl Figures {
             recall_10: mean(|f| f.recall_10),
             ndcg_10: mean(|f| f.ndcg_10),
         }
+    }
+
+    pub(super) fn json(self) -> Value {
+        json!({"recall_1": self.recall_1, "recall_5": self.recall_5, "recall_10": self.recall_10, "ndcg_10": self.ndcg_10})
     }
 }
 

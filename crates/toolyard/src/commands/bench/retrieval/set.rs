@@ -16,18 +16,23 @@ pub(super) struct Set {
     pub(super) documents: Vec<Document>,
     /// Text and the ids of the right documents.
     pub(super) queries: Vec<(String, Vec<u64>)>,
+    /// Questions that no document answers.
+    pub(super) nothing: Vec<String>,
+    pub(super) is_judged: bool,
 }
 
 impl Set {
     /// All sets in one, with the documents repeated until there are so many. It is for measuring time: right answers are not known.
-    pub(super) fn grown(sets: Vec<Self>, tools: usize) -> Self {
-        let (mut documents, mut queries) = (Vec::new(), Vec::new());
-        for set in sets {
-            documents.extend(set.documents);
-            queries.extend(set.queries.into_iter().map(|(text, _)| (text, Vec::new())));
+    pub(super) fn grown(sets: &[Self], tools: usize) -> Self {
+        let documents = sets.iter().flat_map(|set| &set.documents).cycle().take(tools).zip(0..);
+        let queries = sets.iter().flat_map(|set| &set.queries).map(|(text, _)| (text.clone(), Vec::new()));
+        Self {
+            name: format!("time at {tools}"),
+            documents: documents.map(|(document, id)| Document { id, ..document.clone() }).collect(),
+            queries: queries.collect(),
+            nothing: Vec::new(),
+            is_judged: false,
         }
-        let documents = documents.iter().cycle().take(tools).zip(0..).map(|(document, id)| Document { id, ..document.clone() }).collect();
-        Self { name: format!("time at {tools} tools"), documents, queries }
     }
 }
 
@@ -55,6 +60,13 @@ struct Tool {
     input_schema: Option<Value>,
     #[serde(default)]
     doc: Option<String>,
+    #[serde(default)]
+    use_cases: Vec<String>,
+    #[serde(default)]
+    read_only: bool,
+    /// 3, what people do most with the app, to 1, as in manifests.
+    #[serde(default)]
+    weight: Option<u8>,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +103,11 @@ fn read_set(folder: &Path) -> anyhow::Result<Set> {
     }
     let queries = questions.into_iter().filter_map(|q| answers.remove(&q.id).map(|a| (q.text, a))).collect();
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(Set { name, documents: tools.into_iter().zip(0..).map(|(t, id)| document(t, id)).collect(), queries })
+    let nothing = folder.join("nothing.txt");
+    let nothing =
+        if nothing.is_file() { read(&nothing)?.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect() } else { Vec::new() };
+    let documents = tools.into_iter().zip(0..).map(|(t, id)| document(t, id)).collect();
+    Ok(Set { name, documents, queries, nothing, is_judged: true })
 }
 
 fn document(tool: Tool, id: u64) -> Document {
@@ -99,6 +115,8 @@ fn document(tool: Tool, id: u64) -> Document {
     let nested = tool.doc.and_then(|d| serde_json::from_str::<Value>(&d).ok());
     let schema = tool.input_schema.as_ref().and_then(|s| s.get("properties")).or_else(|| nested.as_ref().and_then(|d| d.get("parameters")));
     let named = schema.and_then(Value::as_object).into_iter().flat_map(|o| o.keys().cloned());
+    let described = schema.and_then(Value::as_object).into_iter().flat_map(|o| o.values()).filter_map(|p| p["description"].as_str());
+    let about_parameters = described.collect::<Vec<_>>().join(" ");
     Document {
         id,
         kind: if tool.r#type.as_deref() == Some("trigger") { Kind::Event } else { Kind::Action },
@@ -112,7 +130,11 @@ fn document(tool: Tool, id: u64) -> Document {
         resource: tool.resource.unwrap_or_default(),
         name: tool.name,
         description: tool.description.unwrap_or_default(),
+        about_parameters,
         parameters: tool.params.into_iter().chain(named).collect(),
+        use_cases: tool.use_cases,
+        read_only: tool.read_only,
+        usage: tool.weight.map(|weight| [0.4, 0.7, 1.0][usize::from(weight.clamp(1, 3)) - 1]),
         ..Document::default()
     }
 }

@@ -1,0 +1,42 @@
+//! Clients that act for somebody: what a grant still allows whoever gave it. `grants` keeps them; here they are looked at like keys.
+
+use kernel::{KeyId, Permission, PermissionSet, ProjectId, Scope, Timestamp, UserId};
+use store::{StoreError, Tx, args};
+
+use crate::Accounts;
+
+/// What was made through a grant, and whether it can be trusted.
+pub(crate) enum Delegate {
+    /// There is no such grant.
+    None,
+    /// It ended because somebody else had its tokens too.
+    Stolen,
+    /// What its giver may do now, held to what the grant allows.
+    Acting(Option<Scope>),
+}
+
+impl Accounts {
+    /// What may be done now that a client began through a grant, also after the client was turned away: never more than the grant allowed, nor
+    /// than its giver may do now.
+    pub(crate) async fn delegate(&self, project: ProjectId, grant: KeyId) -> Result<Delegate, StoreError> {
+        let sql = "select user_id, key_id, scope, ended_why from oauth_grants where project_id = $1 and id = $2";
+        let Some(row) = self.db.optional(sql, args![project, grant]).await? else { return Ok(Delegate::None) };
+        if row.get::<Option<String>>("ended_why")?.is_some_and(|why| why.ends_with("_reused")) {
+            return Ok(Delegate::Stolen);
+        }
+        let giver = match (row.get::<Option<UserId>>("user_id")?, row.get::<Option<KeyId>>("key_id")?) {
+            (Some(user), _) => self.member_scope(project, user).await?,
+            (None, Some(key)) => self.authenticator.key_scope(key).await?.filter(|scope| scope.project == project),
+            (None, None) => None,
+        };
+        let allowed: PermissionSet = row.get::<String>("scope")?.split(' ').filter_map(|name| name.parse::<Permission>().ok()).collect();
+        Ok(Delegate::Acting(giver.map(|scope| Scope { key: grant, permissions: scope.permissions.and(allowed), ..scope })))
+    }
+}
+
+/// Ends what somebody let clients do before they were taken out of a project: that they come back brings none of it back.
+pub(crate) async fn end_former_grants(tx: &mut Tx, project: ProjectId, user: UserId, now: Timestamp) -> Result<(), StoreError> {
+    let sql = "update oauth_grants set ended_at = $3, ended_why = 'granter_gone' where project_id = $1 and user_id = $2 and ended_at is null \
+               and exists (select 1 from members where project_id = $1 and user_id = $2 and removed_at is not null)";
+    tx.execute(sql, args![project, user, now]).await.map(|_| ())
+}

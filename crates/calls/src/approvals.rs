@@ -1,0 +1,267 @@
+//! Approvals: a call that must ask waits for a person's word. The word holds for one call: this caller, this tool, these arguments, for a day.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use kernel::{ApprovalId, Budget, KeyId, ProjectId, Scope, Timestamp, UserId};
+use serde_json::{Value, json};
+use store::{PageSize, Row, StoreError, Usage, args, page_bytes, page_sql};
+use uuid::Uuid;
+
+use crate::idempotency::fingerprint;
+use crate::policy::PermissionRequest;
+use crate::reserved::AgentError;
+use crate::retention::APPROVALS;
+use crate::{CallError, Calls, ToolResult};
+
+const LIFETIME: Duration = Duration::from_hours(24);
+const MAX_NOTE: usize = 1000;
+
+macro_rules! columns {
+    () => {
+        "project_id, id, key_id, user_id, call_ref, arguments, status, note, decided_by_id, decided_at, created_at, expires_at"
+    };
+}
+
+/// Where an approval stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalStatus {
+    /// Nobody has decided.
+    Pending,
+    /// The call may be made once.
+    Approved,
+    /// The call is refused.
+    Denied,
+    /// The call was made.
+    Used,
+    /// Nobody decided, or the call was not made, in time.
+    Expired,
+}
+
+impl ApprovalStatus {
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Approved, Self::Denied, Self::Used, Self::Expired];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Used => "used",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// A call that waits, or waited, for a person's word.
+#[derive(Clone, Debug)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub key: KeyId,
+    pub user: Option<UserId>,
+    pub call_ref: String,
+    pub arguments: Value,
+    pub status: ApprovalStatus,
+    pub note: Option<String>,
+    pub decided_by: Option<Uuid>,
+    pub decided_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+impl Approval {
+    /// What a model is told in place of a result, so that it can go on: that the call waits, who decides, and what to do then. `approvals_url`
+    /// is where approvals are decided.
+    pub fn told(&self, approvals_url: &str) -> ToolResult {
+        let (id, url) = (self.id, format!("{approvals_url}/{}", self.id));
+        let message = format!(
+            "This call waits for a person: {url}\nAn editor of the project approves it with `toolyard approval approve {id}` or by posting \
+             {{\"decision\": \"approve\"}} there. Then make the same call again, with the same arguments."
+        );
+        let details = json!({"status": self.status.name(), "approval_id": id, "url": url, "expires_at": self.expires_at.to_string()});
+        let told =
+            AgentError::new("approval_required", message).next("Tell the user that this call waits for approval, and go on without it.");
+        told.details(details).retryable().into()
+    }
+
+    fn read(row: &Row, now: Timestamp) -> Result<Self, StoreError> {
+        let stored: String = row.get("status")?;
+        let expires_at: Timestamp = row.get("expires_at")?;
+        let status = ApprovalStatus::ALL.into_iter().find(|status| status.name() == stored);
+        let status = status.ok_or_else(|| StoreError::Column("status".to_owned()))?;
+        let is_over = expires_at <= now && matches!(status, ApprovalStatus::Pending | ApprovalStatus::Approved);
+        Ok(Self {
+            id: row.get("id")?,
+            key: row.get("key_id")?,
+            user: row.get("user_id")?,
+            call_ref: row.get("call_ref")?,
+            arguments: row.get("arguments")?,
+            status: if is_over { ApprovalStatus::Expired } else { status },
+            note: row.get("note")?,
+            decided_by: row.get("decided_by_id")?,
+            decided_at: row.get("decided_at")?,
+            created_at: row.get("created_at")?,
+            expires_at,
+        })
+    }
+}
+
+/// Which approvals to list.
+#[derive(Clone, Debug, Default)]
+pub struct ApprovalFilter {
+    pub status: Option<String>,
+    pub limit: Option<i64>,
+    pub cursor: Option<ApprovalId>,
+}
+
+/// One page of approvals, newest first.
+#[derive(Clone, Debug)]
+pub struct ApprovalPage {
+    pub approvals: Vec<Approval>,
+    pub cursor: Option<ApprovalId>,
+}
+
+/// That a call may run, and the approval that was used up for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Permit(Option<ApprovalId>);
+
+impl Calls {
+    /// Uses up an approval of exactly this call, or asks for one.
+    pub(crate) async fn use_approval(&self, scope: Scope, call_ref: &str, asked: PermissionRequest<'_>) -> Result<Permit, CallError> {
+        let arguments = Value::Object(asked.whole.clone());
+        let print = fingerprint(call_ref, &arguments);
+        let now = self.0.clock.now();
+        let sql = "update tool_approvals set status = 'used' where project_id = $1 and (status = 'approved' or $5) and id = \
+                   (select id from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 \
+                   and (status = 'approved' or (status = 'used' and $5)) and expires_at > $4 order by id limit 1) returning id";
+        if let Some(row) = self.0.db.returning(sql, args![scope.project, scope.key, print.as_slice(), now, asked.all_tries]).await? {
+            return Ok(Permit(Some(row.get("id")?)));
+        }
+        let sql = concat!(
+            "select ",
+            columns!(),
+            " from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 and status in ('pending', 'denied') \
+             and expires_at > $4 order by id desc limit 1"
+        );
+        let known = self.0.db.optional(sql, args![scope.project, scope.key, print.as_slice(), now]).await?;
+        if let Some(row) = known {
+            let known = Approval::read(&row, now)?;
+            return Err(if known.status == ApprovalStatus::Denied { denied(&known) } else { CallError::Waiting(Box::new(known)) });
+        }
+        Err(CallError::Waiting(Box::new(self.ask_somebody(scope, call_ref, &print, arguments, now).await?)))
+    }
+
+    /// Undoes the use of an approval by a call that never left.
+    pub(crate) async fn give_back(&self, scope: Scope, permit: Permit) -> Result<(), StoreError> {
+        let Some(approval) = permit.0 else { return Ok(()) };
+        let sql = "update tool_approvals set status = 'approved' where project_id = $1 and id = $2 and status = 'used'";
+        self.0.db.execute(sql, args![scope.project, approval]).await?;
+        Ok(())
+    }
+
+    async fn ask_somebody(
+        &self,
+        scope: Scope,
+        call_ref: &str,
+        print: &[u8],
+        arguments: Value,
+        now: Timestamp,
+    ) -> Result<Approval, CallError> {
+        let written = arguments.to_string();
+        let size = Usage::row(written.len());
+        self.0.limits.approvals.admit(self.0.db.usage(scope.project, APPROVALS).await?, size)?;
+        let approval = Approval {
+            id: ApprovalId::new(),
+            key: scope.key,
+            user: scope.user,
+            call_ref: call_ref.to_owned(),
+            arguments,
+            status: ApprovalStatus::Pending,
+            note: None,
+            decided_by: None,
+            decided_at: None,
+            created_at: now,
+            expires_at: now.plus(LIFETIME),
+        };
+        let sql = "insert into tool_approvals (project_id, id, key_id, user_id, call_ref, fingerprint, arguments, status, created_at, expires_at, size) \
+                   values ($1, $2, $3, $4, $5, $6, $7, 'pending', $8, $9, $10)";
+        let args = args![
+            scope.project,
+            approval.id,
+            approval.key,
+            approval.user,
+            call_ref,
+            print,
+            written,
+            approval.created_at,
+            approval.expires_at,
+            size.bytes
+        ];
+        let mut tx = self.0.db.begin().await?;
+        tx.execute(sql, args).await?;
+        tx.count(scope.project, APPROVALS, size).await?;
+        tx.commit().await?;
+        Ok(approval)
+    }
+
+    pub async fn approvals(&self, scope: Scope, filter: &ApprovalFilter) -> Result<ApprovalPage, CallError> {
+        let known = |status: &str| ApprovalStatus::ALL.iter().any(|known| known.name() == status);
+        if let Some(status) = filter.status.as_deref().filter(|status| !known(status)) {
+            let names = ApprovalStatus::ALL.map(ApprovalStatus::name).join(", ");
+            return Err(CallError::BadFilter(format!("`{status}` is not a status; there are: {names}.")));
+        }
+        let now = self.0.clock.now();
+        let page = PageSize::asked(filter.limit);
+        // What has expired is still stored as it was left.
+        let sql = page_sql!(
+            select columns!(),
+            bytes "octet_length(arguments) + octet_length(call_ref) + coalesce(octet_length(note), 0)",
+            from "tool_approvals",
+            where "project_id = $1 and ($2 is null or id < $2) and ($3 is null \
+                   or ($3 = 'expired' and status in ('pending', 'approved') and expires_at <= $4) \
+                   or (status = $3 and (status in ('denied', 'used') or expires_at > $4)))",
+            by id "desc",
+            limit "$5"
+        );
+        let rows = self.0.db.all(sql, args![scope.project, filter.cursor, filter.status.as_deref(), now, page.rows()]).await?;
+        let size = page_bytes(&rows);
+        let read = move |_: &Budget| Ok::<_, CallError>(page.read(&rows, |row| Approval::read(row, now))?);
+        let page = self.0.workers.run(scope.project, size, read).await?;
+        let cursor = page.cursor(|last| last.id);
+        Ok(ApprovalPage { approvals: page.rows, cursor })
+    }
+
+    /// The approvals of a project that nobody has decided, also those that expired like that within the last day.
+    pub(crate) async fn undecided(&self, project: ProjectId) -> Result<HashSet<ApprovalId>, StoreError> {
+        let sql = "select id from tool_approvals where project_id = $1 and status = 'pending' and expires_at > $2";
+        self.0.db.all(sql, args![project, self.0.clock.now().minus(LIFETIME)]).await?.iter().map(|row| row.get("id")).collect()
+    }
+
+    pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, CallError> {
+        let sql = concat!("select ", columns!(), " from tool_approvals where project_id = $1 and id = $2");
+        let row = self.0.db.optional(sql, args![scope.project, id]).await?.ok_or(CallError::ApprovalNotFound)?;
+        Ok(Approval::read(&row, self.0.clock.now())?)
+    }
+
+    /// A person's word on a pending approval. It is given once.
+    pub async fn decide(&self, scope: Scope, id: ApprovalId, approved: bool, note: Option<&str>) -> Result<Approval, CallError> {
+        if note.is_some_and(|note| note.chars().count() > MAX_NOTE) {
+            return Err(CallError::BadFilter(format!("`note` may have {MAX_NOTE} characters.")));
+        }
+        let now = self.0.clock.now();
+        let status = if approved { ApprovalStatus::Approved } else { ApprovalStatus::Denied };
+        let sql = concat!(
+            "update tool_approvals set status = $3, note = $4, decided_by_id = $5, decided_at = $6 \
+             where project_id = $1 and id = $2 and status = 'pending' and expires_at > $6 returning ",
+            columns!()
+        );
+        match self.0.db.returning(sql, args![scope.project, id, status.name(), note, scope.author(), now]).await? {
+            Some(row) => Ok(Approval::read(&row, now)?),
+            None => Err(CallError::Decided(self.approval(scope, id).await?.status.name())),
+        }
+    }
+}
+
+fn denied(approval: &Approval) -> CallError {
+    let note = approval.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
+    CallError::Denied(format!("The call of `{}` was denied{note}", approval.call_ref))
+}

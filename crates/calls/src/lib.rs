@@ -1,0 +1,133 @@
+//! Calls of tools: from a ref to what it names, permissions and approvals, arguments, idempotency, dispatch, runs of workflows, the audit
+//! trail. It must never know HTTP, how a provider is reached (that is the runner's business), or how a tool is described to a model.
+
+mod approvals;
+mod audit;
+mod call;
+mod connected;
+mod error;
+mod explain;
+mod idempotency;
+mod outlive;
+mod patterns;
+pub mod permission;
+mod platform;
+mod policy;
+mod port;
+mod reserved;
+mod retention;
+mod runs;
+mod steps;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use catalog::Catalog;
+use connections::Connections;
+use discovery::Discovery;
+use kernel::{Clock, ProjectId};
+use store::{Db, Remembered};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use work::Workers;
+use workflows::{Executor, Workflows};
+
+pub use approvals::{Approval, ApprovalFilter, ApprovalPage, ApprovalStatus};
+pub(crate) use audit::Audit;
+pub use audit::{AuditSettings, CallFilter, CallPage, CallRecord, Outcome};
+pub use call::{CallReply, CallRequest, read_arguments};
+pub use connected::GatewayContext;
+pub use error::CallError;
+pub use explain::Explanation;
+pub use platform::{NoRoute, OpRequest, OwnRoutes};
+pub use policy::{PolicyView, ProjectPolicy};
+pub use port::{Invocation, Progress, ProgressStep, RunError, Runner, ToolResult};
+pub use retention::{Forgotten, Limits};
+
+/// The calls of a deployment.
+#[derive(Clone, Debug)]
+pub struct Calls(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    db: Db,
+    clock: Clock,
+    catalog: Catalog,
+    connections: Connections,
+    discovery: Discovery,
+    workflows: Workflows,
+    /// Runs them; nothing outside this crate does.
+    executor: Executor,
+    /// By provider.
+    runners: HashMap<&'static str, Arc<dyn Runner>>,
+    audit: Audit,
+    limits: Limits,
+    op_address: fn(&str) -> String,
+    workers: Workers,
+    policies: Remembered<ProjectId, Arc<policy::Policy>>,
+    runnables: Remembered<runs::RunKey, Arc<runs::Runnable>>,
+    /// Calls under way.
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// What calls are made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub db: Db,
+    pub clock: Clock,
+    pub catalog: Catalog,
+    pub connections: Connections,
+    pub discovery: Discovery,
+    pub executor: Executor,
+    /// By provider.
+    pub runners: HashMap<&'static str, Arc<dyn Runner>>,
+    pub audit: AuditSettings,
+    pub limits: Limits,
+    /// Where the edge takes the call of an op that is a request of its own.
+    pub op_address: fn(&str) -> String,
+}
+
+impl Calls {
+    pub fn new(parts: Parts) -> Self {
+        let Parts { db, clock, catalog, connections, discovery, executor, runners, audit, limits, op_address } = parts;
+        let calls = Self(Arc::new(Inner {
+            audit: Audit::start(db.clone(), clock.clone(), audit),
+            policies: Remembered::new(&db, &["tool_policies"], policy::MAX_REMEMBERED),
+            runnables: Remembered::new(&db, &["artifacts", "variants", "revisions"], runs::MAX_REMEMBERED),
+            db,
+            clock,
+            catalog,
+            connections,
+            discovery,
+            workflows: executor.workflows().clone(),
+            workers: executor.workflows().workers().clone(),
+            executor,
+            runners,
+            limits,
+            op_address,
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }));
+        calls.0.executor.set_caller(Arc::new(steps::Caller::new(&calls)));
+        calls
+    }
+
+    /// How many calls of this process ended how.
+    pub fn call_counts(&self) -> [(Outcome, u64); Outcome::ENDS.len()] {
+        self.0.audit.counts()
+    }
+
+    /// How many ended calls the database did not take yet.
+    pub fn unwritten_calls(&self) -> u64 {
+        self.0.audit.unwritten()
+    }
+
+    /// Waits for calls under way and for their rows in the record.
+    pub async fn drain(&self) {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.0.audit.settled().await;
+    }
+}

@@ -1,7 +1,0 @@
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
-
-mod events;
-mod openapi;
-mod public_documents;
-mod vendors;
-mod webhooks;

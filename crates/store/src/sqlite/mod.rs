@@ -1,0 +1,260 @@
+//! SQLite: one writer and a few readers. A statement takes microseconds, so it runs on the thread that asks for it; what takes longer, and what
+//! waits for the disk or for another process, goes to a thread for such work.
+
+mod connection;
+mod migrate;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
+use tokio::task::coop::consume_budget;
+
+use crate::page::is_page;
+use crate::query::{Query, Reply, Want};
+use crate::remembered::Changes;
+use crate::{Arg, Many, StoreError};
+use connection::is_given_up;
+pub(crate) use connection::{Connection, Effort};
+
+/// How many readers are kept open. There are never more in use than threads.
+const READERS: usize = 8;
+/// After how many pages the log is written back into the file, beside the writers; and after how many they wait for it, because a log that is
+/// written to all the time is never all written back.
+const LOG: u32 = 4_000;
+const LONGEST_LOG: u32 = 4 * LOG;
+
+/// How many rows are written before others get the thread.
+const TOGETHER: usize = 32;
+
+/// An open SQLite file.
+#[derive(Clone, Debug)]
+pub struct SqliteFile(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    file: PathBuf,
+    /// Writers take turns here, and never find the file busy with each other. Nothing once it is closed.
+    writer: Arc<tokio::sync::Mutex<Option<Connection>>>,
+    /// Readers that nobody uses.
+    readers: Mutex<Vec<Connection>>,
+    /// Held while the log is written back: SQLite does nothing where that is under way already, and does not wait for it.
+    checkpoint: Mutex<()>,
+    is_closed: AtomicBool,
+    changes: Arc<Changes>,
+}
+
+impl SqliteFile {
+    /// Opens the writer, so that a file that cannot be opened is known at once.
+    pub(crate) fn open(file: PathBuf) -> Result<Self, StoreError> {
+        let writer = Arc::new(tokio::sync::Mutex::new(Some(Connection::writer(&file)?)));
+        Ok(Self(Arc::new(Inner {
+            file,
+            writer,
+            readers: Mutex::default(),
+            checkpoint: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+            changes: Arc::default(),
+        })))
+    }
+
+    pub(crate) fn changes(&self) -> &Arc<Changes> {
+        &self.0.changes
+    }
+
+    pub(crate) async fn read(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+        consume_budget().await;
+        if self.0.is_closed.load(Ordering::SeqCst) {
+            return Err(StoreError::Closed);
+        }
+        // A page takes few instructions and may hold megabytes.
+        if !is_page(&query.sql) {
+            match self.read_here(&query, want, Effort::Brief) {
+                Err(error) if is_given_up(&error) => {}
+                done => return Ok(done?),
+            }
+        }
+        let (file, query) = (self.clone(), query.into_owned());
+        Ok(elsewhere(move || file.read_here(&query, want, Effort::Full)).await??)
+    }
+
+    fn read_here(&self, query: &Query<'_>, want: Want, effort: Effort) -> rusqlite::Result<Reply> {
+        let idle = self.readers().pop();
+        let mut reader = idle.map_or_else(|| Connection::reader(&self.0.file), Ok)?;
+        let reply = reader.run(query, want, effort);
+        let mut readers = self.readers();
+        if readers.len() < READERS && !self.0.is_closed.load(Ordering::SeqCst) {
+            readers.push(reader);
+        }
+        reply
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.0.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer, once everyone before is done.
+    pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
+        let held = self.0.writer.clone().lock_owned().await;
+        let held = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| StoreError::Closed)?;
+        Ok(Turn(held))
+    }
+
+    /// A statement that commits by itself.
+    pub(crate) async fn write(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+        let mut turn = self.turn().await?;
+        turn.0.set_durable(false)?;
+        match turn.0.run(&query, want, Effort::Brief) {
+            Err(error) if is_given_up(&error) => {
+                let (file, query) = (self.clone(), query.into_owned());
+                let work = move || {
+                    let reply = turn.0.run(&query, want, Effort::Full);
+                    turn.end(&file);
+                    reply
+                };
+                Ok(elsewhere(work).await??)
+            }
+            done => {
+                turn.end(self);
+                Ok(done?)
+            }
+        }
+    }
+
+    /// Starts a transaction. It takes the write lock at once: one that reads first and writes later could fail.
+    pub(crate) async fn begin(&self, is_durable: bool) -> Result<SqliteTx, StoreError> {
+        const BEGIN: &str = "begin immediate";
+        let mut turn = self.turn().await?;
+        turn.0.set_durable(is_durable)?;
+        match turn.0.batch(BEGIN, Effort::Brief) {
+            Err(error) if is_given_up(&error) => {
+                let work = move || turn.0.batch(BEGIN, Effort::Full).map(|()| turn);
+                turn = elsewhere(work).await??;
+            }
+            begun => begun?,
+        }
+        Ok(SqliteTx { file: self.clone(), turn: Some(turn), is_durable })
+    }
+
+    /// Writes the log back into the file, which flushes both to the disk.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        let (file, mut turn) = (self.clone(), self.turn().await?);
+        elsewhere(move || file.checkpoint(|| turn.0.checkpoint())).await??;
+        Ok(())
+    }
+
+    fn checkpoint(&self, write_back: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        let _held = self.0.checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
+        write_back()
+    }
+
+    /// Waits for the writer, then closes everything; the last to be closed tidies the log away.
+    pub(crate) async fn close(&self) {
+        self.0.is_closed.store(true, Ordering::SeqCst);
+        let writer = self.0.writer.lock().await.take();
+        let readers = std::mem::take(&mut *self.readers());
+        let _ = elsewhere(move || {
+            drop(readers);
+            drop(writer);
+        })
+        .await;
+    }
+}
+
+/// The right to write.
+#[derive(Debug)]
+pub(crate) struct Turn(pub(crate) OwnedMappedMutexGuard<Option<Connection>, Connection>);
+
+impl Turn {
+    /// Lets the next one write, and sees to a log that has grown long. That waits for the disk.
+    fn end(mut self, file: &SqliteFile) {
+        let file = file.clone();
+        if self.0.log() >= LONGEST_LOG {
+            tokio::task::spawn_blocking(move || file.checkpoint(|| self.0.checkpoint()).unwrap_or_else(|error| complain(&error)));
+        } else if self.0.is_checkpoint_due(LOG) {
+            tokio::task::spawn_blocking(move || {
+                file.checkpoint(|| Connection::checkpoint_beside(&file.0.file)).unwrap_or_else(|error| complain(&error));
+            });
+        }
+    }
+}
+
+fn complain(error: &rusqlite::Error) {
+    tracing::warn!(%error, "the database's log could not be written back");
+}
+
+/// A transaction; it is rolled back when it is dropped.
+#[derive(Debug)]
+pub struct SqliteTx {
+    file: SqliteFile,
+    turn: Option<Turn>,
+    is_durable: bool,
+}
+
+impl SqliteTx {
+    pub(crate) async fn run(&mut self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+        consume_budget().await;
+        Ok(self.begun()?.run(&query, want, Effort::Full)?)
+    }
+
+    /// Runs a statement for each of many rows; how many rows each of them changed.
+    pub(crate) async fn run_each(&mut self, many: &Many<'_>) -> Result<Vec<u64>, StoreError> {
+        many.values().iter().try_for_each(Arg::check)?;
+        let sql = many.sql(1, &[]);
+        let mut changes = Vec::with_capacity(many.len());
+        let rows: Vec<_> = many.rows().collect();
+        for some in rows.chunks(TOGETHER) {
+            consume_budget().await;
+            changes.extend(self.begun()?.run_each(&sql, some)?);
+        }
+        Ok(changes)
+    }
+
+    fn begun(&mut self) -> Result<&mut Connection, StoreError> {
+        let turn = self.turn.as_mut().ok_or(StoreError::Closed)?;
+        if turn.0.is_begun() { Ok(&mut turn.0) } else { Err(StoreError::Away("it ended the transaction after an error".to_owned())) }
+    }
+
+    pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
+        let mut turn = self.turn.take().ok_or(StoreError::Closed)?;
+        let file = self.file.clone();
+        let work = move || {
+            let committed = turn.0.batch("commit", Effort::Full);
+            if committed.is_err() {
+                roll_back(&mut turn);
+            }
+            turn.end(&file);
+            committed
+        };
+        // Whoever hangs up now does not stop it.
+        let committed = if self.is_durable { elsewhere(work).await? } else { work() };
+        Ok(committed?)
+    }
+}
+
+impl Drop for SqliteTx {
+    fn drop(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            roll_back(turn);
+        }
+    }
+}
+
+fn roll_back(turn: &mut Turn) {
+    if turn.0.is_begun()
+        && let Err(error) = turn.0.batch("rollback", Effort::Full)
+    {
+        tracing::error!(%error, "a transaction could not be rolled back");
+    }
+}
+
+/// Runs work that may take long on a thread for it.
+async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => StoreError::Closed,
+    })
+}

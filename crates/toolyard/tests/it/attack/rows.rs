@@ -1,0 +1,338 @@
+//! A real row of every kind that a path can name, and a valid body for every operation that takes one.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use grants::Surface;
+use http::Method;
+use kernel::{Permission, Role};
+use serde_json::{Value, json};
+
+use super::histories;
+use super::operations::Operation;
+use crate::approvals::ask_before;
+use crate::oauth_server::granted;
+use crate::support::{Database, Fake, Test, call_body, fake_connection, until};
+use crate::triggers::{deliveries, send};
+
+/// What rows are made in: a project with everything that rows hang on.
+pub struct World {
+    pub test: Test,
+    pub fake: Fake,
+    number: AtomicU32,
+}
+
+/// What an operation is called with.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: Method,
+    pub path: String,
+    pub body: Option<Value>,
+    /// Every id of a row that was made for it, by the name of its parameter.
+    pub rows: BTreeMap<String, String>,
+}
+
+impl Request {
+    /// Whether the caller said this itself.
+    pub fn says(&self, text: &str) -> bool {
+        self.path.contains(text) || self.body.as_ref().is_some_and(|body| body.to_string().contains(text))
+    }
+}
+
+pub fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn secret(slug: &str) -> Value {
+    json!({"slug": slug, "secret": {"kind": "custom_secret", "data": {"secret": {"format": "text", "content": "x"}}}})
+}
+
+impl World {
+    pub async fn make(database: Database) -> Self {
+        let test = Test::start(database).await;
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        test.yard.triggers.start().await.unwrap();
+        let world = Self { test, fake, number: AtomicU32::new(0) };
+        world.workflow("echo", &json!({"kind": "echo"})).await;
+        world.workflow("target", &json!({"kind": "http", "url": format!("{}/target", world.fake.url)})).await;
+        ask_before(&world.test, "tools.native.fake.MAKE_*", "ask").await;
+        world
+    }
+
+    /// A name that nothing has yet.
+    pub fn name(&self) -> String {
+        format!("row-{}", self.number.fetch_add(1, Ordering::SeqCst))
+    }
+
+    async fn workflow(&self, slug: &str, data: &Value) -> Value {
+        let body = json!({"workflow": {"slug": slug, "data": data}});
+        self.test.post("/simple/workflows", body).await.expect(200)["workflow"].take()
+    }
+
+    async fn subscription(&self, workflow: &str) -> Value {
+        let data = json!({"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": workflow}}});
+        let body = json!({"subscription": {"name": self.name(), "data": data}});
+        self.test.post("/triggers/subscriptions", body).await.expect(200)["subscription"].take()
+    }
+
+    async fn schedule(&self) -> Value {
+        self.test.post("/triggers/schedules", self.new_schedule(None)).await.expect(200)["schedule"].take()
+    }
+
+    fn new_schedule(&self, id: Option<&str>) -> Value {
+        let data = json!({"event_key": "tick", "schedule": "0 0 1 1 *", "references": {"workflow": {"slug": "echo"}}});
+        json!({"schedule": {"id": id, "name": self.name(), "data": data}})
+    }
+
+    /// A delivery whose run was dispatched and has not ended, or one that has ended.
+    async fn delivery(&self, is_over: bool) -> Value {
+        let hook = self.subscription(if is_over { "echo" } else { "target" }).await;
+        if !is_over {
+            self.fake.answer_target(&[202]);
+        }
+        send(&self.test, hook["url"].as_str().unwrap(), &[], "{}").await.expect(202);
+        let (filter, state) = (json!({"subscription_id": hook["id"]}), if is_over { "done" } else { "waiting" });
+        until(state, async || deliveries(&self.test, filter.clone()).await.iter().any(|found| found["state"] == state)).await;
+        deliveries(&self.test, filter).await.remove(0)
+    }
+
+    async fn agent(&self) -> Value {
+        let tool = json!({"id": "fake", "config": {"connection": "main"}});
+        let body = json!({"name": self.name(), "agent_type": "custom", "tool_ids": [tool]});
+        self.test.post("/agents", body).await.expect(200)
+    }
+
+    async fn import(&self) -> Value {
+        let name = self.name();
+        let document =
+            json!({"openapi": "3.1.0", "info": {"title": name}, "servers": [{"url": "https://example.com"}], "paths": {"/x": {"get": {}}}});
+        let url = self.fake.put_file(&format!("{name}.json"), &document.to_string());
+        self.test.post("/tools/imports/openapi", json!({"import": {"url": url}})).await.expect(200)["import"].take()
+    }
+
+    async fn learned(&self) -> String {
+        let sentence = format!("show me the fake thing called {}", self.name());
+        let body = json!({"use_cases": [sentence]});
+        self.test.post("/tools/discover", body).await.expect(200);
+        self.test.call("tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await.expect(200);
+        let newest = async || self.test.get("/tools/discover/learned").await.expect(200)["use_cases"].get(0).cloned().unwrap_or_default();
+        until("a use case is learned", async || newest().await["use_case"] == sentence.as_str()).await;
+        text(&newest().await["id"])
+    }
+
+    async fn invitation(&self) -> Value {
+        self.test.post("/people/invitations", json!({"invitation": {"role": "viewer"}})).await.expect(200)
+    }
+
+    async fn member(&self) -> String {
+        let (accounts, email) = (&self.test.yard.accounts, format!("{}@example.com", self.name()));
+        let (user, project) = (accounts.create_user(&email, None).await.unwrap().id, accounts.find_project("default").await.unwrap().id);
+        accounts.set_member(project, user, Role::Viewer, &accounts::Source::Invited).await.unwrap();
+        let members = self.test.get("/people/members?limit=500").await.expect(200);
+        let member = members["members"].as_array().unwrap().iter().find(|member| member["email"] == email.as_str());
+        text(&member.unwrap()["id"])
+    }
+
+    async fn oauth_app(&self, path: &str) -> String {
+        let body = json!({"oauth_app": {"integration_key": "oidc", "client_id": self.name(), "client_secret": "s"}});
+        let reply = if path.starts_with("/admin/") {
+            self.test.admin(Method::POST, "/admin/oauth-apps", Some(body)).await
+        } else {
+            self.test.post("/tools/oauth-apps", body).await
+        };
+        text(&reply.expect(200)["oauth_app"]["id"])
+    }
+
+    /// A new row of the kind that a parameter names.
+    async fn row(&self, name: &str, operation: &Operation) -> String {
+        match name {
+            "connection_id" => text(&self.test.connect_fake(&self.fake, &self.name()).await["id"]),
+            "import_id" => text(&self.import().await["id"]),
+            name if histories::family(name).is_some() => self.part_of_history(name).await,
+            "run_id" => {
+                let run = json!({"references": {"workflow": {"slug": "echo"}}});
+                text(&self.test.post("/workflows/invoke", run).await.expect(200)["meta"]["run_id"])
+            }
+            "agent_id" => text(&self.agent().await["public_id"]),
+            "subscription_id" => text(&self.subscription("echo").await["id"]),
+            "schedule_id" => text(&self.schedule().await["id"]),
+            "delivery_id" => text(&self.delivery(operation.path.ends_with("/retry")).await["id"]),
+            "event_row_id" => text(&self.delivery(true).await["event_row_id"]),
+            "approval_id" => {
+                let waiting = self.test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": self.name()})).await;
+                text(&waiting.expect(202)["approval"]["id"])
+            }
+            "app_id" => self.oauth_app(&operation.path).await,
+            "secret_id" => text(&self.test.post("/secrets", secret(&self.name())).await.expect(200)["id"]),
+            "id" if operation.path == "/tools/discover/learned/{id}" => self.learned().await,
+            "project_id" => {
+                let made = json!({"project": {"slug": self.name()}});
+                text(&self.test.admin(Method::POST, "/admin/projects", Some(made)).await.expect(200)["project"]["id"])
+            }
+            "key_id" => {
+                let project = &self.test.admin(Method::GET, "/admin/projects", None).await.expect(200)["projects"][0]["id"];
+                let made = json!({"key": {"project_id": project}});
+                text(&self.test.admin(Method::POST, "/admin/keys", Some(made)).await.expect(200)["key"]["id"])
+            }
+            "app" => {
+                let body = json!({"oauth_app": {"integration_key": "oidc", "client_id": self.name()}});
+                let made = self.test.post("/tools/oauth-apps", body).await.expect(200);
+                made["oauth_app"]["redirect_url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
+            }
+            "token" => {
+                let hook = self.subscription("echo").await;
+                hook["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
+            }
+            "ticket" => {
+                let body = fake_connection(&self.name(), &json!({"auth_scheme": "api_key"}));
+                let made = self.test.post("/tools/connections", body).await.expect(200);
+                made["connection"]["status"]["redirect_url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
+            }
+            // Names of what the binary has for everybody.
+            "provider_key" => "native".to_owned(),
+            "integration_key" if operation.parameters.contains(&"token".to_owned()) => "webhook".to_owned(),
+            "action_key" => "GET_A_THING".to_owned(),
+            "event_key" => "THING_MADE".to_owned(),
+            // Removing an app takes its connections with it, and the other rows need those of `fake`.
+            "app_name" if operation.id == "remove_app" => {
+                self.test.post("/tools/add-to-workspace", json!({"app_name": "hacker-news"})).await.expect(200);
+                "hacker-news".to_owned()
+            }
+            "integration_key" | "app_name" | "tool" => "fake".to_owned(),
+            "op" => "discover_tools".to_owned(),
+            "member_id" => self.member().await,
+            "invitation_id" => text(&self.invitation().await["invitation"]["id"]),
+            "invitation" => text(&self.invitation().await["link"]).rsplit('/').next().unwrap().to_owned(),
+            "session_id" => {
+                let key = self.test.key("default", Role::Viewer, None).await;
+                self.test.yard.people.by_key(&key.into(), &people::Visitor::default()).await.unwrap().id.to_string()
+            }
+            "link" => {
+                let user = self.test.yard.accounts.create_user(&format!("{}@example.com", self.name()), None).await.unwrap();
+                self.test.yard.people.make_link(user.id).await.unwrap().expose().to_owned()
+            }
+            "provider" => "nobody".to_owned(),
+            "grant_id" => granted(&self.test, "default", &Permission::ALL, Surface::Api).await.0.to_string(),
+            other => panic!("nothing makes a row for `{{{other}}}` of {} {}: add one here", operation.method, operation.path),
+        }
+    }
+
+    /// The operation as its owner would call it, on new rows.
+    pub async fn request(&self, operation: &Operation) -> Request {
+        let mut rows = BTreeMap::new();
+        let mut path = operation.path.clone();
+        for name in &operation.parameters {
+            let id = self.row(name, operation).await;
+            path = path.replace(&format!("{{{name}}}"), &id);
+            rows.insert(name.clone(), id);
+        }
+        if operation.id == "test_trigger_subscription" {
+            path += "?wait=0";
+        }
+        let body = if operation.takes_body { Some(self.body(operation, &mut rows).await) } else { None };
+        Request { method: operation.method.clone(), path, body, rows }
+    }
+
+    /// A row that only the body names.
+    pub async fn named(&self, rows: &mut BTreeMap<String, String>, name: &str, operation: &Operation) -> String {
+        let id = self.row(name, operation).await;
+        rows.insert(name.to_owned(), id.clone());
+        id
+    }
+
+    /// A body that is taken.
+    async fn body(&self, operation: &Operation, rows: &mut BTreeMap<String, String>) -> Value {
+        if let Some(body) = Box::pin(self.history_body(operation, rows)).await {
+            return body;
+        }
+        let name = self.name();
+        let get = call_body("tools.native.fake.GET_A_THING.main", &json!({"owner": "o", "path": "p"}));
+        let gateway =
+            json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "GET_A_THING", "connection": "main"});
+        let agent = json!({"name": name, "agent_type": "custom", "tool_ids": ["fake"]});
+        match operation.id.as_str() {
+            "create_simple_accounts" => json!({"accounts": {"a": {"user": {"email": format!("{name}@example.com")}}}}),
+            "delete_simple_accounts" => {
+                let email = format!("{name}@example.com");
+                let made = json!({"accounts": {"a": {"user": {"email": email}}}});
+                self.test.admin(Method::POST, "/admin/simple/accounts", Some(made)).await.expect(200);
+                json!({"accounts": {"a": {"user": {"email": email}}}, "confirm": "delete"})
+            }
+            "create_project" => json!({"project": {"slug": name}}),
+            "create_secret" => secret(&name),
+            "update_secret" => json!({"header": {"description": name}}),
+            "create_key" => json!({"key": {"project_id": self.named(rows, "project_id", operation).await}}),
+            "set_oauth_app" | "set_deployment_oauth_app" => json!({"oauth_app": {"integration_key": "oidc", "client_id": name}}),
+            "create_tool_connection" | "create_trigger_connection" => {
+                let credentials = json!({"base": self.fake.url, "api_key": "sk-fake-123456"});
+                fake_connection(&name, &json!({"auth_scheme": "api_key", "credentials": credentials}))
+            }
+            "import_openapi" => {
+                let paths = json!({"/x": {"get": {}}});
+                let document =
+                    json!({"openapi": "3.1.0", "info": {"title": name}, "servers": [{"url": "https://example.com"}], "paths": paths});
+                json!({"import": {"document": document}})
+            }
+            "import_mcp" => json!({"import": {"key": name, "url": format!("{}/mcp", self.fake.url)}}),
+            "resolve_tools" | "resolve_tool_specs" => json!({"tools": [gateway]}),
+            "discover_tool_capabilities" | "discover_triggers" => json!({"use_cases": ["read a fake thing"]}),
+            "set_learning" => json!({"learns": true}),
+            "call_platform_op" => json!({"arguments": {"use_cases": ["read a fake thing"]}}),
+            "decide_tool_approval" => json!({"decision": "deny"}),
+            "set_tool_permissions" => json!({"permissions": {"rules": [{"pattern": "tools.native.fake.MAKE_*", "permission": "ask"}]}}),
+            "call_tool" | "call_as_agent" => get,
+            "explain_tool_permission" => get["data"]["function"].clone(),
+            "add_app" => json!({"app_name": "fake"}),
+            "create_agent" => agent,
+            "create_agents" => json!([agent]),
+            "edit_agent" => json!({"description": name}),
+            "add_agent_tool" => json!({"id": "fake"}),
+            "fetch_agent_toolset" => json!({"prompt": "read a fake thing"}),
+            "invoke_workflow" => {
+                json!({"references": {"workflow": {"id": self.named(rows, "workflow_id", operation).await}}, "data": {"inputs": {"a": 1}}})
+            }
+            "create_trigger_subscription" | "test_trigger_subscription" => {
+                let connection = self.named(rows, "connection_id", operation).await;
+                let data = json!({"event_key": "THING_MADE", "references": {"workflow": {"slug": "echo"}}});
+                json!({"subscription": {"connection_id": connection, "data": data}})
+            }
+            "edit_trigger_subscription" => {
+                let data = json!({"event_key": "WEBHOOK_RECEIVED", "references": {"workflow": {"slug": "echo"}}});
+                json!({"subscription": {"id": rows["subscription_id"], "name": name, "data": data}})
+            }
+            "query_trigger_subscriptions" => json!({"subscription": {"name": "row-"}}),
+            "create_trigger_schedule" | "preview_trigger_schedule" => self.new_schedule(None),
+            "edit_trigger_schedule" => self.new_schedule(Some(&rows["schedule_id"])),
+            "query_trigger_schedules" => json!({"schedule": {"name": "row-"}}),
+            "query_trigger_deliveries" | "replay_trigger_deliveries" => {
+                json!({"delivery": {"subscription_id": self.named(rows, "subscription_id", operation).await}})
+            }
+            "complete_trigger_delivery" => json!({"status": {"code": 200}}),
+            "preview_trigger_inputs" => {
+                let delivery = text(&self.delivery(true).await["id"]);
+                rows.insert("delivery_id".to_owned(), delivery.clone());
+                json!({"delivery_id": delivery, "inputs_fields": {"all": "$.event"}})
+            }
+            "ingest_native_event" => json!({"happened": true}),
+            "ingest_composio_event" => json!({"type": "nothing"}),
+            "submit_connect_page"
+            | "sign_in"
+            | "sign_out"
+            | "use_sign_in_link"
+            | "accept_invitation"
+            | "change_account"
+            | "oauth_token"
+            | "oauth_revoke"
+            | "oauth_introspect"
+            | "begin_oauth_device"
+            | "decide_consent"
+            | "decide_device" => json!(null),
+            "register_oauth_client" => json!({"redirect_uris": ["https://client.example/cb"]}),
+            "create_invitation" => json!({"invitation": {"role": "viewer", "email": format!("{name}@example.com")}}),
+            "edit_member" => json!({"member": {"role": "viewer"}}),
+            "mcp" | "mcp_agent" => json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}),
+            other => panic!("there is no valid body for `{other}` ({} {}): add one here", operation.method, operation.path),
+        }
+    }
+}
