@@ -8,6 +8,7 @@ pub mod agents;
 pub mod aliases;
 pub mod catalog;
 pub mod connections;
+mod dashboard;
 pub mod document;
 pub mod edge;
 pub mod environments;

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use crate::document::{Document, finished};
 use crate::edge::{mount, watch};
 use crate::{
-    App, access, admin, agents, aliases, environments, grants, mcp, oauth, operations, pages, people, secrets, tools, triggers, workflows,
+    App, access, admin, agents, aliases, dashboard, environments, grants, mcp, oauth, operations, pages, people, secrets, tools, triggers, workflows,
 };
 
 /// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
@@ -304,10 +304,11 @@ pub fn service(mut router: Router<App>, app: App) -> Service {
         router = router.route(mcp::conformance::PATH, mcp::conformance::route(&app));
     }
     let router = router.fallback(watch::not_found).method_not_allowed_fallback(watch::wrong_method);
-    // Ops are requests to our own routes; they are answered without a socket and without the layers below.
-    let inside = tools::ops::Inside(router.clone().with_state(app.clone()));
+    // Ops and pages of the dashboard are requests to our own routes; they are answered without a socket and without the layers below.
+    let inside = router.clone().with_state(app.clone());
     let mut router = router
-        .layer(axum::Extension(inside))
+        .merge(dashboard::routes(&app, inside.clone()))
+        .layer(axum::Extension(tools::ops::Inside(inside)))
         .layer(axum::middleware::from_fn_with_state(app.clone(), watch::watch))
         .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(SizeAbove::new(WORTH_COMPRESSING))));
     if !app.options.cors_origins.is_empty() {

@@ -1,15 +1,14 @@
 //! `/`: where to go from here.
 
-use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::Json;
-use crate::edge::page::html;
+use crate::pages::sign_in::{HOME, see_other};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -26,23 +25,15 @@ pub struct Root {
     pub mcp: String,
 }
 
-#[derive(Template)]
-#[template(path = "root.html")]
-struct Page<'a> {
-    version: &'a str,
-    url: &'a str,
-    nonce: String,
-}
-
 /// Where to go from here
 ///
-/// A page for browsers, JSON for everybody else.
-#[utoipa::path(get, path = "/", operation_id = "root", tag = "Operations", responses((status = 200, body = Root)))]
+/// Browsers go to the dashboard, everybody else gets JSON.
+#[utoipa::path(get, path = "/", operation_id = "root", tag = "Operations", responses((status = 200, body = Root), (status = 303, description = "To the dashboard")))]
 pub(crate) async fn root(State(app): State<App>, headers: HeaderMap) -> Response {
     let url = app.options.public_url();
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/html") {
-        return html(StatusCode::OK, "form-action 'none'", |nonce| Page { version: VERSION, url, nonce });
+        return see_other(HOME);
     }
     let at = |path: &str| format!("{url}{path}");
     let root =

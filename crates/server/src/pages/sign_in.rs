@@ -18,7 +18,7 @@ use crate::edge::page::html;
 use crate::edge::session::{self, Browser, is_own_form, keep_session, session_token, visitor};
 
 /// Where somebody goes who signed in and came from nowhere.
-pub(crate) const HOME: &str = "/account";
+pub(crate) const HOME: &str = "/app";
 pub(crate) const FORM: &str = "form-action 'self'";
 /// Forms are short.
 const FORM_LIMIT: usize = 32 << 10;

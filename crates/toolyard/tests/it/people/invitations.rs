@@ -24,7 +24,7 @@ on_both! {
         let page = browser.get(&path).await;
         assert!(page.status == 200 && page.text.contains("Join Default") && page.text.contains("<b>owner</b>"), "{}", page.text);
         let fields = [("email", "Grace@Example.com"), ("name", "Grace <b>"), ("password", PASSWORD)];
-        assert_eq!(sent_to(&browser.answer(&path, &page, &fields).await), "/account");
+        assert_eq!(sent_to(&browser.answer(&path, &page, &fields).await), "/app");
         let me = browser.me().await.expect(200);
         assert_eq!((&me["email"], &me["projects"][0]["role"], &me["name"]), (&json!("grace@example.com"), &json!("owner"), &json!("Grace <b>")));
         let account = browser.get("/account").await;
@@ -93,7 +93,7 @@ on_both! {
         let mut ada = signed_in(test, "ada@example.com").await;
         // A form of somebody who is not signed in is none of hers.
         assert_eq!(ada.post(&path, &[("csrf", "x")]).await.status, 400);
-        assert_eq!(sent_to(&ada.submit(&path, &[]).await), "/account");
+        assert_eq!(sent_to(&ada.submit(&path, &[]).await), "/app");
         let projects = ada.me().await.expect(200)["projects"].take();
         let roles: Vec<_> = projects.as_array().unwrap().iter().map(|one| one["role"].as_str().unwrap()).collect();
         assert_eq!(roles, ["editor", "viewer"]);

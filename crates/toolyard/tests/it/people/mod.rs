@@ -35,6 +35,6 @@ pub async fn project_id(test: &Test, slug: &str) -> ProjectId {
 pub async fn signed_in<'a>(test: &'a Test, email: &str) -> Browser<'a> {
     let mut browser = Browser::new(test);
     let reply = browser.sign_in(&[("email", email), ("password", PASSWORD)]).await;
-    assert_eq!(sent_to(&reply), "/account");
+    assert_eq!(sent_to(&reply), "/app");
     browser
 }

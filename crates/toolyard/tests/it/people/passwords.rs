@@ -94,7 +94,7 @@ on_both! {
         assert_eq!(send(&mut browser, &used).await.status, 400);
         test.clock.advance(Duration::from_secs(30));
         let right = code(test, &secret);
-        assert_eq!(sent_to(&send(&mut browser, &right).await), "/account");
+        assert_eq!(sent_to(&send(&mut browser, &right).await), "/app");
         // Replayed: the same code with the same ticket, and with a new one.
         let mut thief = Browser { cookies: browser.cookies.clone(), ..Browser::new(test) };
         thief.cookies.remove("toolyard-session");
@@ -109,7 +109,7 @@ on_both! {
         let page = asked_for_a_code(&mut lost).await;
         let fields = [("ticket", hidden(&page.text, "ticket")), ("code", spaced)];
         let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        assert_eq!(sent_to(&lost.answer("/sign-in", &page, &fields).await), "/account");
+        assert_eq!(sent_to(&lost.answer("/sign-in", &page, &fields).await), "/app");
         lost.cookies.remove("toolyard-session");
         assert_eq!(lost.answer("/sign-in", &page, &fields).await.status, 400);
 
@@ -218,7 +218,7 @@ on_both! {
         }
         assert_eq!(Browser::new(test).post(&link(&token), &[]).await.status, 400, "a form of ours is needed");
         let page = browser.get(&link(&token)).await;
-        assert_eq!(sent_to(&browser.answer(&link(&token), &page, &[]).await), "/account");
+        assert_eq!(sent_to(&browser.answer(&link(&token), &page, &[]).await), "/app");
         assert_eq!(browser.answer(&link(&token), &page, &[]).await.status, 400);
         assert_eq!(browser.get(&link(&token)).await.status, 400);
 

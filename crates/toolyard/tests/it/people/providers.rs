@@ -161,7 +161,7 @@ async fn answers_that_are_not_ours_are_refused() {
     let path = &back[url::Position::BeforePath..];
     refused(&ada.get(path).await, "was not started here");
     ada.me().await.expect(401);
-    assert_eq!(sent_to(&eve.get(path).await), "/account", "in the browser where it began it is good");
+    assert_eq!(sent_to(&eve.get(path).await), "/app", "in the browser where it began it is good");
 
     // Once.
     refused(&eve.get(path).await, "was not started here");
@@ -180,7 +180,7 @@ async fn answers_that_are_not_ours_are_refused() {
     let path = &back[url::Position::BeforePath..];
     let head = test.request(Method::HEAD, path, None, None).await;
     assert_eq!(head.status, 405);
-    assert_eq!(sent_to(&ada.get(path).await), "/account");
+    assert_eq!(sent_to(&ada.get(path).await), "/app");
 
     // An attempt that took too long.
     let away = sent_to(&ada.get("/sign-in/with/one").await);
@@ -224,6 +224,6 @@ async fn accounts_are_tied_by_verified_addresses_alone() {
     let away = sent_to(&bob.get(&format!("/sign-in/with/corp?return_to={to}")).await);
     let back = oidc.browse(&away, "bob", true).await;
     assert_eq!(sent_to(&bob.get(&back[url::Position::BeforePath..]).await), link.path());
-    assert_eq!(sent_to(&bob.submit(link.path(), &[]).await), "/account");
+    assert_eq!(sent_to(&bob.submit(link.path(), &[]).await), "/app");
     assert_eq!(bob.me().await.expect(200)["projects"][0]["role"], "editor");
 }

@@ -18,7 +18,7 @@ on_both! {
         let viewer = test.key("default", Role::Viewer, None).await;
         let mut browser = Browser::new(test);
         let reply = browser.sign_in(&[("key", &viewer)]).await;
-        assert_eq!(sent_to(&reply), "/account");
+        assert_eq!(sent_to(&reply), "/app");
         let me = browser.me().await.expect(200);
         assert_eq!((&me["via"], &me["name"], &me["projects"][0]["role"]), (&json!("key"), &json!("test"), &json!("viewer")));
         assert!(me["user_id"].is_null());
@@ -251,13 +251,13 @@ on_both! {
     async fn nobody_is_sent_away_to_another_site(test: &Test) {
         for (asked, goes) in [
             ("/docs?a=b", "/docs?a=b"),
-            ("https://evil.example/", "/account"),
-            ("//evil.example", "/account"),
-            ("/\\evil.example", "/account"),
+            ("https://evil.example/", "/app"),
+            ("//evil.example", "/app"),
+            ("/\\evil.example", "/app"),
             ("/%09/evil.example", "/%09/evil.example"),
-            ("/\t/evil.example", "/account"),
-            ("javascript:alert(1)", "/account"),
-            ("/..//evil.example", "/account"),
+            ("/\t/evil.example", "/app"),
+            ("javascript:alert(1)", "/app"),
+            ("/..//evil.example", "/app"),
         ] {
             let mut browser = Browser::new(test);
             let query: String = url::form_urlencoded::byte_serialize(asked.as_bytes()).collect();

@@ -1,0 +1,315 @@
+//! What waits for a person, each with the way to where it is mended. What the visitor may not see is left out.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::activity::Failing;
+use crate::path::Path;
+use crate::ui::{Markup, Tone, badge, folded};
+use crate::visit::Visit;
+
+/// How many of a kind are asked for; where there are more, the page says so.
+const ASKED: usize = 20;
+/// How many of a kind are shown here; the rest is one link away.
+const SHOWN: usize = 5;
+/// What died or changed before is no news.
+const NEWS: SignedDuration = SignedDuration::from_hours(7 * 24);
+const NEWS_WORD: &str = "7d";
+/// Reasons longer than this are folded.
+const REASON: usize = 160;
+
+/// Everything that needs somebody.
+#[derive(Debug)]
+pub(super) struct Needs {
+    pub(super) all: Vec<Need>,
+    /// How many approvals wait.
+    pub(super) approvals: usize,
+    /// Whether the project has nothing in it yet.
+    pub(super) is_new: bool,
+    /// Whether the visitor may see nothing of this.
+    pub(super) is_hidden: bool,
+}
+
+/// Things of one kind that need somebody.
+#[derive(Debug)]
+pub(super) struct Need {
+    pub(super) title: &'static str,
+    pub(super) count: Markup,
+    pub(super) things: Vec<Thing>,
+    /// Where all of them are, and what that place is called.
+    pub(super) all: (String, &'static str),
+}
+
+#[derive(Debug)]
+pub(super) struct Thing {
+    pub(super) href: String,
+    pub(super) name: String,
+    pub(super) reason: Option<Markup>,
+    pub(super) at: Option<String>,
+}
+
+impl Need {
+    fn new(title: &'static str, tone: Tone, things: Vec<Thing>, has_more: bool, all: (Path, &'static str)) -> Option<Self> {
+        let count = badge(tone, &format!("{}{}", things.len(), if has_more { "+" } else { "" }));
+        let shown = things.into_iter().take(SHOWN).collect::<Vec<_>>();
+        (!shown.is_empty()).then(|| Self { title, count, things: shown, all: (all.0.into(), all.1) })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Approvals {
+    approvals: Vec<Approval>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Approval {
+    id: String,
+    call_ref: String,
+    created_at: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Connections {
+    connections: Vec<Connection>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Connection {
+    id: String,
+    slug: String,
+    name: Option<String>,
+    integration_key: String,
+    flags: Flags,
+    status: Option<Status>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Flags {
+    #[serde(rename = "is_active")]
+    active: bool,
+    #[serde(rename = "is_valid")]
+    valid: bool,
+    #[serde(rename = "is_failing")]
+    failing: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Status {
+    message: Option<String>,
+}
+
+impl Connection {
+    /// Why it cannot be used, or nothing where it can.
+    fn trouble(&self) -> Option<&str> {
+        let message = self.status.as_ref().and_then(|status| status.message.as_deref());
+        if !self.flags.active {
+            Some(message.unwrap_or("It is switched off."))
+        } else if !self.flags.valid {
+            Some(message.unwrap_or("It waits for somebody to finish connecting."))
+        } else if self.flags.failing == Some(true) {
+            Some(message.unwrap_or("The service refused the credential."))
+        } else {
+            None
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Deliveries {
+    deliveries: Vec<Delivery>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Delivery {
+    id: String,
+    trigger_name: Option<String>,
+    workflow: Option<String>,
+    status: Status,
+    updated_at: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Imports {
+    imports: Vec<Import>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Import {
+    id: String,
+    name: String,
+    version: i64,
+    updated_at: String,
+}
+
+impl Import {
+    fn is_changed(&self, now: Timestamp) -> bool {
+        let age = self.updated_at.parse::<Timestamp>().map(|at| now.duration_since(at));
+        self.version > 1 && age.is_ok_and(|age| age < NEWS)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Calls {
+    count: usize,
+}
+
+/// What the API said; what it refused to say is absent.
+#[derive(Debug)]
+pub(super) struct Seen {
+    approvals: Option<Approvals>,
+    connections: Option<Connections>,
+    deliveries: Option<Deliveries>,
+    imports: Option<Imports>,
+    calls: Option<Calls>,
+}
+
+pub(super) async fn look(visit: &Visit) -> Seen {
+    let dead = json!({"delivery": {"state": "dead"}, "windowing": {"limit": ASKED, "oldest": NEWS_WORD}});
+    let (approvals, connections, deliveries, imports, calls) = tokio::join!(
+        list(visit, Path::new("/tools/approvals").with("status", "pending").with("limit", ASKED)),
+        visit.post(Path::new("/tools/connections/query"), json!({})),
+        visit.post(Path::new("/triggers/deliveries/query"), dead),
+        list(visit, Path::new("/tools/imports")),
+        list(visit, Path::new("/tools/calls").with("limit", 1)),
+    );
+    Seen { approvals, connections: connections.ok(), deliveries: deliveries.ok(), imports, calls }
+}
+
+async fn list<T: DeserializeOwned>(visit: &Visit, path: Path) -> Option<T> {
+    visit.get(path).await.ok()
+}
+
+impl Seen {
+    pub(super) fn needs(self, visit: &Visit, failing: Option<&[Failing]>, since: &str) -> Needs {
+        let (is_new, is_hidden) = (self.is_new(), self.is_hidden());
+        let approvals = self.approvals.as_ref().map_or(0, |answer| answer.approvals.len());
+        let all = [
+            self.approvals.and_then(|answer| waiting(visit, answer)),
+            self.connections.and_then(|answer| broken(visit, &answer)),
+            self.deliveries.and_then(|answer| dead(visit, answer)),
+            failing.and_then(|failing| failing_tools(visit, failing, since)),
+            self.imports.and_then(|answer| changed(visit, answer, Timestamp::now())),
+        ];
+        Needs { all: all.into_iter().flatten().collect(), approvals, is_new, is_hidden }
+    }
+
+    fn is_hidden(&self) -> bool {
+        self.approvals.is_none() && self.connections.is_none() && self.deliveries.is_none() && self.imports.is_none()
+    }
+
+    /// Only what is known to be empty is.
+    fn is_new(&self) -> bool {
+        let has_connections = self.connections.as_ref().is_none_or(|answer| !answer.connections.is_empty());
+        let has_calls = self.calls.as_ref().is_none_or(|answer| answer.count > 0);
+        !has_connections && !has_calls
+    }
+}
+
+fn waiting(visit: &Visit, answer: Approvals) -> Option<Need> {
+    let here = visit.page("approvals");
+    let things = answer.approvals.into_iter();
+    let things =
+        things.map(|one| Thing { href: here.clone().at(one.id).into(), name: one.call_ref, reason: None, at: Some(one.created_at) });
+    Need::new("Calls that wait for approval", Tone::Wait, things.collect(), answer.cursor.is_some(), (here, "All approvals"))
+}
+
+fn broken(visit: &Visit, answer: &Connections) -> Option<Need> {
+    let here = visit.page("connections");
+    let things = answer.connections.iter().filter_map(|one| {
+        let name = format!("{} ({})", one.name.as_deref().unwrap_or(&one.slug), one.integration_key);
+        Some(Thing { href: here.clone().at(&one.id).into(), name, reason: Some(folded(one.trouble()?, REASON)), at: None })
+    });
+    Need::new("Connections that do not work", Tone::Bad, things.collect(), false, (here, "All connections"))
+}
+
+fn dead(visit: &Visit, answer: Deliveries) -> Option<Need> {
+    let here = visit.page("deliveries");
+    let things = answer.deliveries.into_iter().map(|one| Thing {
+        href: here.clone().at(&one.id).into(),
+        name: one.trigger_name.or(one.workflow).unwrap_or(one.id),
+        reason: one.status.message.map(|message| folded(&message, REASON)),
+        at: Some(one.updated_at),
+    });
+    Need::new(
+        "Deliveries that died in the last 7 days",
+        Tone::Bad,
+        things.collect(),
+        answer.cursor.is_some(),
+        (here.clone().with("status", "dead"), "All dead deliveries"),
+    )
+}
+
+fn failing_tools(visit: &Visit, failing: &[Failing], since: &str) -> Option<Need> {
+    let here = visit.page("calls");
+    let things = failing.iter().filter(|one| one.errors > 0).map(|one| Thing {
+        href: here.clone().with("tool", &one.tool).with("since", since).into(),
+        name: one.tool.clone(),
+        reason: Some(folded(&one.words(), REASON)),
+        at: None,
+    });
+    Need::new("Tools that fail", Tone::Bad, things.collect(), false, (here.clone().with("since", since), "All calls"))
+}
+
+fn changed(visit: &Visit, answer: Imports, now: Timestamp) -> Option<Need> {
+    let here = visit.page("imports");
+    let things = answer.imports.into_iter().filter(|one| one.is_changed(now)).map(|one| Thing {
+        href: here.clone().at(one.id).into(),
+        reason: Some(folded(&format!("It is at version {} now; see whether the rules for its tools still fit.", one.version), REASON)),
+        name: one.name,
+        at: Some(one.updated_at),
+    });
+    Need::new("Imports that changed in the last 7 days", Tone::Wait, things.collect(), false, (here.clone(), "All imports"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn connection(flags: Value, message: Option<&str>) -> Connection {
+        let body = json!({"id": "1", "slug": "main", "integration_key": "github", "flags": flags, "status": {"message": message}});
+        serde_json::from_value(body).unwrap()
+    }
+
+    #[test]
+    fn a_connection_says_what_is_wrong_with_it() {
+        assert_eq!(connection(json!({"is_active": true, "is_valid": true}), None).trouble(), None);
+        assert_eq!(connection(json!({"is_active": true, "is_valid": false}), Some("revoked")).trouble(), Some("revoked"));
+        assert!(connection(json!({"is_active": true, "is_valid": true, "is_failing": true}), None).trouble().is_some());
+        assert!(connection(json!({"is_active": false, "is_valid": true}), None).trouble().is_some());
+    }
+
+    #[test]
+    fn only_late_changes_are_news() {
+        let now: Timestamp = "2026-11-17T08:00:00Z".parse().unwrap();
+        let import =
+            |version, at: &str| Import { id: "1".to_owned(), name: "Pets".to_owned(), version, updated_at: at.to_owned() }.is_changed(now);
+        assert!(import(2, "2026-11-16T08:00:00Z"));
+        assert!(!import(1, "2026-11-16T08:00:00Z") && !import(2, "2026-11-01T08:00:00Z") && !import(2, "soon"));
+    }
+
+    #[test]
+    fn a_project_is_new_only_where_that_is_known() {
+        let seen = |calls: Option<usize>| Seen {
+            approvals: None,
+            connections: Some(Connections { connections: Vec::new() }),
+            deliveries: None,
+            imports: None,
+            calls: calls.map(|count| Calls { count }),
+        };
+        assert!(seen(Some(0)).is_new() && !seen(Some(1)).is_new() && !seen(None).is_new());
+    }
+
+    #[test]
+    fn more_than_fit_are_counted() {
+        let thing = |name: usize| Thing { href: String::new(), name: name.to_string(), reason: None, at: None };
+        let need = Need::new("Things", Tone::Bad, (0..20).map(thing).collect(), true, (Path::new("/all"), "All")).unwrap();
+        assert!(need.count.to_string().contains("20+") && need.things.len() == SHOWN);
+        assert!(Need::new("Things", Tone::Bad, Vec::new(), false, (Path::new("/all"), "All")).is_none());
+    }
+}

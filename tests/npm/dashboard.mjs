@@ -1,0 +1,117 @@
+// Walks through the dashboard as people do, in a real browser.
+//   node dashboard.mjs URL KEY [--only SECTION] [--screenshots DIR]
+// Each file in `dashboard/` is a section: `prepare` makes its rows through the API, `screens` are its pages, `walks` what people do there.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { parseArgs } from "node:util";
+import { openBrowser, watch } from "./browser.mjs";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: "string" }, screenshots: { type: "string" } },
+});
+const [url, key] = positionals;
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const WIDE = { width: 1280, height: 900 };
+const NARROW = { width: 390, height: 800 };
+const project = "default";
+
+async function api(method, path, body) {
+  const headers = { authorization: `ApiKey ${key}`, ...(body && { "content-type": "application/json" }) };
+  const reply = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
+  const text = await reply.text();
+  const answer = text ? JSON.parse(text) : null;
+  if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${text}`);
+  return answer;
+}
+
+const browser = await openBrowser();
+const signedIn = await signIn();
+const context = { url, key, api, project, app: `${url}/app/${project}`, assert };
+const counts = { sections: 0, screens: 0, walks: 0 };
+const failures = [];
+
+for (const name of sections()) {
+  const section = await import(`./dashboard/${name}.mjs`);
+  const rows = (await section.prepare?.(context)) ?? {};
+  const here = { ...context, ...rows };
+  counts.sections += 1;
+  for (const [title, path] of Object.entries(section.screens(here))) await screen(`${name}: ${title}`, context.app + path);
+  if (values.screenshots) continue;
+  for (const [title, walk] of Object.entries(section.walks ?? {})) {
+    await attempt(`${name}: ${title}`, {}, (page) => walk(page, here));
+    if (!walk.needsScripts) await attempt(`${name}: ${title}, without scripts`, { javaScriptEnabled: false }, (page) => walk(page, here));
+  }
+}
+await browser.close();
+for (const failure of failures) console.error(failure);
+console.log(JSON.stringify({ ...counts, failures: failures.length }));
+process.exit(failures.length ? 1 : 0);
+
+function sections() {
+  const names = readdirSync(new URL("./dashboard/", import.meta.url)).filter((file) => file.endsWith(".mjs")).map((file) => file.slice(0, -4));
+  return values.only ? names.filter((name) => name === values.only) : names.sort();
+}
+
+// Signs in with the key, once; every page begins with that session.
+async function signIn() {
+  const fresh = await browser.newContext();
+  const page = await fresh.newPage();
+  await page.goto(`${url}/`);
+  assert.match(page.url(), /\/sign-in\?/, "the front page leads to the sign-in");
+  await page.getByText("With a key").click();
+  await page.getByLabel("Key").fill(key);
+  await page.locator("details").getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL(/\/app\//);
+  const state = await fresh.storageState();
+  await fresh.close();
+  return state;
+}
+
+// One thing that is done on a page of its own; whatever goes wrong is kept for the end.
+async function attempt(title, options, work) {
+  const fresh = await browser.newContext({ storageState: signedIn, viewport: WIDE, ...options });
+  fresh.setDefaultTimeout(15_000);
+  const page = await fresh.newPage();
+  const problems = watch(page);
+  try {
+    await work(page);
+    assert.deepEqual(problems, []);
+    counts.walks += 1;
+  } catch (error) {
+    failures.push(`FAILED ${title} at ${page.url()}\n${error.stack}\n`);
+  }
+  await fresh.close();
+}
+
+// A page as it is seen: in light and dark by axe, on a phone without a bar to scroll sideways, and without scripts.
+async function screen(title, address) {
+  counts.screens += 1;
+  for (const colorScheme of ["light", "dark"]) {
+    await attempt(`${title} (${colorScheme})`, { colorScheme, bypassCSP: true }, async (page) => {
+      const reply = await page.goto(address);
+      assert.equal(reply.status(), 200);
+      if (values.screenshots) await photograph(page, `${title} ${colorScheme}`);
+      await page.evaluate(AXE);
+      const found = await page.evaluate(() => globalThis.axe.run());
+      const told = found.violations.map((rule) => `${rule.id}: ${rule.help}\n${rule.nodes.map((node) => `  ${node.html}\n  ${node.failureSummary}`).join("\n")}`);
+      assert.equal(told.join("\n"), "");
+    });
+  }
+  await attempt(`${title} (as it is sent)`, { viewport: NARROW }, async (page) => {
+    await page.goto(address);
+    if (values.screenshots) await photograph(page, `${title} phone`);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(overflow <= 0, `${overflow} pixels too wide for a phone`);
+  });
+  await attempt(`${title} (without scripts)`, { javaScriptEnabled: false }, async (page) => {
+    assert.equal((await page.goto(address)).status(), 200);
+    assert.equal(await page.locator("h1").count(), 1);
+  });
+}
+
+async function photograph(page, title) {
+  mkdirSync(values.screenshots, { recursive: true });
+  await page.screenshot({ path: `${values.screenshots}/${title.replace(/[^\w]+/g, "-")}.png`, fullPage: true });
+}
