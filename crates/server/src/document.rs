@@ -29,7 +29,8 @@ impl utoipa::Modify for Security {
             .description(Some("A project key; `Authorization: ApiKey <key>` is the same."))
             .build();
         components.add_security_scheme("key", SecurityScheme::Http(key));
-        let operator = ApiKeyValue::with_description("Authorization", "`Access <operator key>`");
+        let operator =
+            ApiKeyValue::with_description("Authorization", "`Access <operator key>`; a session that began with that key is the same.");
         components.add_security_scheme("operator", SecurityScheme::ApiKey(ApiKey::Header(operator)));
         let session = ApiKeyValue::with_description("toolyard-session", "Signed in at `/sign-in`; `__Host-toolyard-session` under https.");
         components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
@@ -128,9 +129,8 @@ fn may_answer(status: &str, operation: &Operation, is_get: bool) -> bool {
     let takes = takes_body || operation.parameters.as_ref().is_some_and(|parameters| !parameters.is_empty());
     match status {
         "400" | "422" => takes || caller == Caller::Key,
-        "401" => caller != Caller::Anybody,
+        "401" | "403" => caller != Caller::Anybody,
         "404" => takes,
-        "403" => matches!(caller, Caller::Key | Caller::Session),
         "424" | "502" => caller == Caller::Key,
         // Bodies are read by `Workers`, which takes no more than so much of one project at once.
         "429" => takes_body || caller == Caller::Key,

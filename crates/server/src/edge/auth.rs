@@ -1,4 +1,4 @@
-//! Keys, access tokens and sessions to scopes. A handler that does not ask for a scope cannot name a project, so it cannot reach a row.
+//! Keys, access tokens and sessions to scopes, and the operator. A handler that does not ask for a scope cannot name a project, so it cannot reach a row.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,9 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use kernel::key::KeyHash;
 use kernel::{Permission, Scope};
+use people::Via;
 
+use super::session::Signed;
 use super::{ApiError, Code, bearer, session};
 use crate::App;
 
@@ -16,6 +18,7 @@ const NO_KEY: &str =
     "Send `Authorization: ApiKey <key>`. The first key is in `owner.key` of the data directory; `toolyard key create` makes more.";
 const BAD_KEY: &str = "This key is unknown or revoked. `toolyard key list` shows the keys there are.";
 const NO_OPERATOR: &str = "Send `Authorization: Access <operator key>`. It is in `operator.key` of the data directory.";
+const NOT_OPERATOR: &str = "Only the operator may do this, and somebody else is signed in. Sign in at `/sign-in` with the operator key.";
 
 const FOR_AGENTS: &str =
     "This key acts for its agents only: it opens `/agents` and `/mcp/agents/{agent_id}` of these. Use a key that is not bound to agents.";
@@ -131,7 +134,7 @@ pub(crate) async fn while_good<T>(app: &App, scope: Scope, work: impl Future<Out
     }
 }
 
-/// The operator of the deployment.
+/// The operator of the deployment: whoever sends the operator key, or signed in with it in this browser.
 #[derive(Debug)]
 pub struct Operator;
 
@@ -142,6 +145,11 @@ impl FromRequestParts<App> for Operator {
         match credential(parts) {
             Some((Scheme::Access, key)) if app.operator_key.matches(&KeyHash::of(key)) => Ok(Self),
             Some((Scheme::Access, _)) => Err(ApiError::unauthorized(Code::InvalidKey, NO_OPERATOR)),
+            // A header decides alone, whoever is signed in besides.
+            None if !parts.headers.contains_key(AUTHORIZATION) && session::session_token(app, &parts.headers).is_some() => {
+                let Signed(signed_in) = Signed::from_request_parts(parts, app).await?;
+                if signed_in.via == Via::Operator { Ok(Self) } else { Err(ApiError::new(Code::OperatorOnly, NOT_OPERATOR)) }
+            }
             _ => Err(ApiError::unauthorized(Code::MissingKey, NO_OPERATOR)),
         }
     }

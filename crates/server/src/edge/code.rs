@@ -44,6 +44,7 @@ codes! {
     InvalidKey, "invalid_key", UNAUTHORIZED, "The key is unknown or revoked.";
     MissingPermission, "missing_permission", FORBIDDEN, "The key lacks a permission, which `detail` names.";
     KeyForAgentsOnly, "key_for_agents_only", FORBIDDEN, "The key is bound to agents and opens only what is theirs.";
+    OperatorOnly, "operator_only", FORBIDDEN, "Only the operator may do this, and somebody else is signed in.";
     OriginNotAllowed, "origin_not_allowed", FORBIDDEN, "A page of this origin may not speak to the MCP server, or use a session.";
     NotSignedIn, "not_signed_in", UNAUTHORIZED, "Nobody is signed in, or the session ended.";
     CsrfInvalid, "csrf_invalid", FORBIDDEN, "A request of a session that changes something lacks the token of `GET /people/me`.";

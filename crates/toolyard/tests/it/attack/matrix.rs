@@ -12,7 +12,7 @@ use super::rows::{Request, World};
 use super::{Figures, is_long};
 use crate::oauth_server::granted;
 use crate::people::{person, signed_in};
-use crate::support::{Database, Reply, with_body};
+use crate::support::{Browser, Database, Reply, sent_to, with_body};
 
 /// What an identity is answered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,11 @@ fn may(operation: &Operation, granted: &[Permission]) -> bool {
 /// Somebody who is signed in, with a role in a project, and acts in a project.
 async fn session(world: &World, email: &str, member: (&str, Role), acts_in: &str) -> Vec<(&'static str, String)> {
     person(&world.test, email, Some(member)).await;
-    let mut browser = signed_in(&world.test, email).await;
+    headers(signed_in(&world.test, email).await, acts_in).await
+}
+
+/// What a page of ours sends with a session.
+async fn headers(mut browser: Browser<'_>, acts_in: &str) -> Vec<(&'static str, String)> {
     let token = browser.me().await.expect(200)["csrf_token"].as_str().unwrap().to_owned();
     vec![
         ("cookie", format!("toolyard-session={}", browser.cookies["toolyard-session"])),
@@ -125,16 +129,17 @@ async fn clients(world: &World) -> Vec<Identity> {
     all
 }
 
-/// People who are signed in: members of each role, of another project, from a page of another site, and once they signed out.
+/// People who are signed in: members of each role, of another project, from a page of another site, the operator, and once they signed out.
 async fn people(world: &World) -> Vec<Identity> {
-    // The protocol for programs takes no cookies, and the operator's routes take the operator's key.
-    let takes_none = |operation: &Operation| operation.needs == Needs::Operator || operation.path.starts_with("/mcp");
+    // The protocol for programs takes no cookies.
+    let takes_none = |operation: &Operation| operation.path.starts_with("/mcp");
     let mut all = Vec::new();
     for role in Role::ALL {
         let shown = Shown::Session(session(world, &format!("{role}@example.com"), ("default", role), "default").await);
         let granted: Vec<Permission> = role.permissions().iter().collect();
         let judge = move |operation: &Operation| match &operation.needs {
             _ if takes_none(operation) => Verdict::Unknown,
+            Needs::Operator => Verdict::Forbidden,
             // The session or grant that was made is somebody else's.
             Needs::Session if names_others(operation) => Verdict::Stranger,
             Needs::Session => Verdict::Allowed,
@@ -146,6 +151,7 @@ async fn people(world: &World) -> Vec<Identity> {
     let abroad = session(world, "abroad@example.com", ("abroad", Role::Owner), "abroad").await;
     let judge = move |operation: &Operation| match &operation.needs {
         _ if takes_none(operation) => Verdict::Unknown,
+        Needs::Operator => Verdict::Forbidden,
         Needs::Session if !names_others(operation) => Verdict::Allowed,
         _ => Verdict::Stranger,
     };
@@ -153,6 +159,7 @@ async fn people(world: &World) -> Vec<Identity> {
     let outside = session(world, "outside@example.com", ("abroad", Role::Owner), "default").await;
     let judge = move |operation: &Operation| match &operation.needs {
         _ if takes_none(operation) => Verdict::Unknown,
+        Needs::Operator => Verdict::Forbidden,
         Needs::Session if !names_others(operation) => Verdict::Allowed,
         _ => Verdict::Outside,
     };
@@ -169,6 +176,15 @@ async fn people(world: &World) -> Vec<Identity> {
         shown: Shown::Session(foreign),
         judge: Box::new(judge),
     });
+    let mut browser = Browser::new(&world.test);
+    sent_to(&browser.sign_in(&[("key", world.test.yard.operator_key.expose())]).await);
+    let operator = headers(browser, "default").await;
+    let judge = move |operation: &Operation| match &operation.needs {
+        _ if takes_none(operation) => Verdict::Unknown,
+        Needs::Session if names_others(operation) => Verdict::Stranger,
+        _ => Verdict::Allowed,
+    };
+    all.push(Identity { name: "the operator, signed in".to_owned(), shown: Shown::Session(operator), judge: Box::new(judge) });
     let ended = session(world, "ended@example.com", ("default", Role::Owner), "default").await;
     let user = world.test.yard.accounts.user_by_email("ended@example.com").await.unwrap();
     world.test.yard.people.end_all(user).await.unwrap();

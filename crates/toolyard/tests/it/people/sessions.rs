@@ -51,9 +51,53 @@ on_both! {
         assert!(said.contains("`X-Toolyard-Project`"), "{said}");
         browser.api(Method::GET, "/tools/calls", Some("second"), None).await.expect(200);
         browser.api(Method::GET, "/tools/calls", Some("nowhere"), None).await.expect(404);
-        // It opens projects; the operator's own routes take the key itself.
-        browser.api(Method::GET, "/admin/projects", None, None).await.expect(401);
         browser.api(Method::POST, "/mcp", Some("second"), Some(json!({}))).await.expect(401);
+    }
+
+    async fn the_operators_session_opens_admin_and_nobody_elses(test: &Test) {
+        let mut operator = Browser::new(test);
+        sent_to(&operator.sign_in(&[("key", test.yard.operator_key.expose())]).await);
+        operator.get("/admin/projects").await.expect(200);
+        let blue = json!({"project": {"slug": "blue"}});
+        operator.api(Method::POST, "/admin/projects", None, Some(blue.clone())).await.expect(200);
+
+        // Without the token of the session, and from pages of others, nothing changes and nothing is shown.
+        let green = json!({"project": {"slug": "green"}}).to_string();
+        let cookie = format!("toolyard-session={}", operator.cookies["toolyard-session"]);
+        let bare = Request::post("/admin/projects").header("content-type", "application/json").header("cookie", &cookie);
+        assert_eq!(test.send(bare.body(Body::from(green)).unwrap()).await.expect(403)["code"], "csrf_invalid");
+        operator.site = "cross-site";
+        assert_eq!(operator.get("/admin/projects").await.expect(403)["code"], "origin_not_allowed");
+        operator.site = "same-origin";
+        assert_eq!(operator.get("/admin/projects").await.expect(200)["count"], 2, "there is no green project");
+
+        // Anybody else who is signed in is told so.
+        person(test, "ada@example.com", Some(("default", Role::Owner))).await;
+        let mut ada = signed_in(test, "ada@example.com").await;
+        let mut owner = Browser::new(test);
+        sent_to(&owner.sign_in(&[("key", &test.owner)]).await);
+        for browser in [&mut ada, &mut owner] {
+            let refused = browser.api(Method::GET, "/admin/projects", None, None).await.expect(403);
+            assert_eq!(refused["code"], "operator_only");
+            assert!(refused["detail"].as_str().unwrap().contains("operator key"), "{refused}");
+            browser.api(Method::POST, "/admin/projects", None, Some(blue.clone())).await.expect(403);
+        }
+
+        // A header decides alone.
+        let with = |authorization: &str, cookie: &str| {
+            let request = Request::get("/admin/projects").header("authorization", authorization).header("cookie", cookie);
+            request.body(Body::empty()).unwrap()
+        };
+        for header in ["Access wrong", "Basic eDp5", "Access", &format!("ApiKey {}", test.owner)] {
+            test.send(with(header, &cookie)).await.expect(401);
+        }
+        let adas = format!("toolyard-session={}", ada.cookies["toolyard-session"]);
+        test.send(with(&format!("Access {}", test.yard.operator_key.expose()), &adas)).await.expect(200);
+
+        let page = operator.get("/account").await;
+        sent_to(&operator.answer("/sign-out", &page, &[]).await);
+        let ended = Request::get("/admin/projects").header("cookie", &cookie).body(Body::empty()).unwrap();
+        assert_eq!(test.send(ended).await.expect(401)["code"], "not_signed_in");
     }
 
     async fn a_person_does_what_the_role_says_at_that_moment(test: &Test) {
