@@ -9,6 +9,7 @@ use store::{Db, Remembered, StoreError, args};
 use tokio::sync::{RwLock, watch};
 
 use crate::Key;
+use crate::keys::columns;
 
 const NOTED_EVERY: Duration = Duration::from_mins(1);
 /// How often the database is asked whether a key is still good, for what outlives the request that it opened.
@@ -35,8 +36,7 @@ impl Authenticator {
 
     /// The scope of a key that a person pasted when they signed in, if it is still good.
     pub async fn key_scope(&self, key: KeyId) -> Result<Option<Scope>, StoreError> {
-        let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
-                   where id = $1 and revoked_at is null";
+        let sql = concat!("select ", columns!(), " from api_keys where id = $1 and revoked_at is null");
         let row = self.db.optional(sql, args![key]).await?;
         row.map(|row| Ok(Key::read(&row)?.scope())).transpose()
     }
@@ -48,8 +48,7 @@ impl Authenticator {
     }
 
     async fn read(&self, hash: &KeyHash) -> Result<Option<Scope>, StoreError> {
-        let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
-                   where hash = $1 and revoked_at is null";
+        let sql = concat!("select ", columns!(), " from api_keys where hash = $1 and revoked_at is null");
         let Some(row) = self.db.optional(sql, args![hash.as_bytes()]).await? else { return Ok(None) };
         let key = Key::read(&row)?;
         self.note_use(&key).await;

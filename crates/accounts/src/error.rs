@@ -15,6 +15,12 @@ pub enum AccountError {
     MemberNotFound,
     #[error("This is the only owner of the project. Make somebody else an owner first.")]
     LastOwner,
+    #[error(
+        "Nobody gives a key more than they have themselves, and you lack {0}. Name the `permissions` that the key needs, or a lower `role`."
+    )]
+    MoreThanHeld(String),
+    #[error("A project may have {} keys in force, and this one has as many; revoke those that nobody uses.", crate::MOST_KEYS)]
+    TooManyKeys,
     #[error("`{0}` is not a usable {1}")]
     Invalid(String, &'static str),
     #[error("A user with e-mail '{0}' already exists.")]

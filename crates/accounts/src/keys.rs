@@ -5,12 +5,23 @@ use std::collections::HashMap;
 use kernel::key::PlainKey;
 use kernel::{KeyId, Permission, PermissionSet, ProjectId, Role, Scope, Timestamp, UserId};
 use serde_json::Value;
-use store::{Row, StoreError, Tx, args};
+use store::{Page, PageSize, Row, StoreError, Tx, args, page_sql};
 
 use crate::delegates::Delegate;
 use crate::{AccountError, Accounts};
 
 const PREFIX: &str = "tyk";
+/// The most keys that a project may have in force when one of its own makes another; the operator may make more.
+pub const MOST_KEYS: i64 = 1000;
+/// The longest name, in characters.
+const LONGEST_NAME: usize = 255;
+
+macro_rules! columns {
+    () => {
+        "id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at"
+    };
+}
+pub(crate) use columns;
 
 /// A key as it is listed: everything but the key itself.
 #[derive(Clone, Debug)]
@@ -40,6 +51,18 @@ pub struct NewKey {
     pub is_for_agents: bool,
 }
 
+impl NewKey {
+    /// What the key will be able to do.
+    fn permissions(&self) -> PermissionSet {
+        permissions(self.role, self.only.as_ref().map(|only| only.iter().copied().collect()))
+    }
+}
+
+/// What a role may do, narrowed to some permissions.
+fn permissions(role: Role, only: Option<PermissionSet>) -> PermissionSet {
+    only.map_or_else(|| role.permissions(), |only| only.named_for(role))
+}
+
 impl Key {
     pub(crate) fn read(row: &Row) -> Result<Self, StoreError> {
         let role: String = row.get("role")?;
@@ -60,7 +83,7 @@ impl Key {
 
     /// What the key may do: its role, narrowed to `only`.
     pub fn permissions(&self) -> PermissionSet {
-        self.only.map_or_else(|| self.role.permissions(), |only| only.named_for(self.role))
+        permissions(self.role, self.only)
     }
 
     pub(crate) fn scope(&self) -> Scope {
@@ -95,11 +118,50 @@ impl Accounts {
 
     /// The keys of one project, or of all of them.
     pub async fn list_keys(&self, project: Option<ProjectId>) -> Result<Vec<Key>, AccountError> {
-        let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
-                   where $1 is null or project_id = $1 order by created_at, id";
+        let sql = concat!("select ", columns!(), " from api_keys where $1 is null or project_id = $1 order by created_at, id");
         self.authenticator.noted().await;
         let rows = self.db.all(sql, args![project]).await?;
         Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
+    }
+
+    /// The keys of a project, the newest first. The index by project finds the few that there are, and they are sorted as they are read.
+    pub async fn project_keys(&self, project: ProjectId, before: Option<KeyId>, size: PageSize) -> Result<Page<Key>, AccountError> {
+        let sql = page_sql!(
+            select columns!(),
+            bytes "0",
+            from "api_keys",
+            where "project_id = $1 and ($2 is null or id < $2)",
+            by id "desc",
+            limit "$3"
+        );
+        self.authenticator.noted().await;
+        let rows = self.db.all(sql, args![project, before, size.rows()]).await?;
+        Ok(size.read(&rows, Key::read)?)
+    }
+
+    /// Makes a key in the name of a caller, who can give nothing that they do not have.
+    pub async fn give_key(&self, scope: &Scope, new: NewKey) -> Result<(Key, PlainKey), AccountError> {
+        check_name(&new.name)?;
+        let missing: Vec<String> = new.permissions().iter().filter(|given| !scope.may(*given)).map(|given| format!("`{given}`")).collect();
+        if !missing.is_empty() {
+            return Err(AccountError::MoreThanHeld(missing.join(", ")));
+        }
+        let mut tx = self.db.begin().await?;
+        let sql = "select count(*) as held from api_keys where project_id = $1 and revoked_at is null";
+        let held: i64 = tx.optional(sql, args![scope.project]).await?.map_or(Ok(0), |row| row.get("held"))?;
+        if held >= MOST_KEYS {
+            return Err(AccountError::TooManyKeys);
+        }
+        let made = insert_key(&mut tx, scope.project, None, new, self.clock.now()).await?;
+        tx.commit().await?;
+        Ok(made)
+    }
+
+    /// Removes a key that could not be finished, before anybody was shown it.
+    pub async fn discard_key(&self, project: ProjectId, id: KeyId) -> Result<(), AccountError> {
+        self.db.execute("delete from api_keys where project_id = $1 and id = $2", args![project, id]).await?;
+        self.authenticator.forget();
+        Ok(())
     }
 
     /// Whose keys, memberships and grants a project has, or had: for records that name them.
@@ -123,9 +185,12 @@ impl Accounts {
             Delegate::Stolen => return Ok(None),
             Delegate::Acting(scope) => return Ok(scope),
         }
-        let sql = "select id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at from api_keys \
-                   where project_id = $1 and revoked_at is null and (id = $2 or user_id = $3) \
-                   order by case when id = $2 then 0 else 1 end, id desc limit 1";
+        let sql = concat!(
+            "select ",
+            columns!(),
+            " from api_keys where project_id = $1 and revoked_at is null and (id = $2 or user_id = $3) \
+             order by case when id = $2 then 0 else 1 end, id desc limit 1"
+        );
         match self.db.optional(sql, args![project, key, user]).await? {
             Some(row) => Ok(Some(Key::read(&row)?.scope())),
             None if key == KeyId::nil() => Ok(Some(Scope::operator(project))),
@@ -138,12 +203,26 @@ impl Accounts {
 
     /// Revokes a key; revoking it again changes nothing.
     pub async fn revoke_key(&self, id: KeyId) -> Result<Key, AccountError> {
-        let sql = "update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 \
-                   returning id, project_id, user_id, name, role, permissions, is_for_agents, hint, created_at, revoked_at, last_used_at";
+        let sql = concat!("update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 returning ", columns!());
         let row = self.db.returning(sql, args![id, self.clock.now()]).await?.ok_or(AccountError::KeyNotFound)?;
         self.authenticator.forget();
         Ok(Key::read(&row)?)
     }
+
+    /// Revokes a key of a project; revoking it again changes nothing.
+    pub async fn revoke_project_key(&self, project: ProjectId, id: KeyId) -> Result<(), AccountError> {
+        let sql = "update api_keys set revoked_at = coalesce(revoked_at, $3) where project_id = $1 and id = $2";
+        if self.db.execute(sql, args![project, id, self.clock.now()]).await? == 0 {
+            return Err(AccountError::KeyNotFound);
+        }
+        self.authenticator.forget();
+        Ok(())
+    }
+}
+
+fn check_name(name: &str) -> Result<(), AccountError> {
+    let is_usable = !name.trim().is_empty() && name.chars().count() <= LONGEST_NAME && !name.contains(char::is_control);
+    if is_usable { Ok(()) } else { Err(AccountError::Invalid(name.chars().take(LONGEST_NAME).collect(), "name of a key")) }
 }
 
 pub(crate) async fn insert_key(

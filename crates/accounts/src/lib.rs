@@ -17,7 +17,7 @@ use store::Db;
 pub use authenticate::Authenticator;
 pub use bootstrap::FirstStart;
 pub use error::AccountError;
-pub use keys::{Holder, Key, NewKey};
+pub use keys::{Holder, Key, MOST_KEYS, NewKey};
 pub use members::{Member, Membership, Source, put_member};
 pub use projects::{DEFAULT_PROJECT, Project};
 pub use simple::{Account, NewAccount};

@@ -14,6 +14,7 @@ pub mod edge;
 pub mod environments;
 pub mod grants;
 pub mod histories;
+pub mod keys;
 mod listen;
 pub mod mcp;
 pub mod oauth;

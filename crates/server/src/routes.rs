@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use crate::document::{Document, finished};
 use crate::edge::{mount, watch};
 use crate::{
-    App, access, admin, agents, aliases, dashboard, environments, grants, mcp, oauth, operations, pages, people, secrets, tools, triggers, workflows,
+    App, access, admin, agents, aliases, dashboard, environments, grants, keys, mcp, oauth, operations, pages, people, secrets, tools, triggers, workflows,
 };
 
 /// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
@@ -36,6 +36,8 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::oauth_apps::set_everywhere, tools::oauth_apps::list_everywhere))
         .routes(routes!(tools::oauth_apps::delete_everywhere))
         .routes(routes!(access::check))
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::revoke))
         .routes(routes!(secrets::rows::list, secrets::rows::create))
         .routes(routes!(secrets::rows::fetch, secrets::rows::change, secrets::rows::delete))
         .routes(routes!(secrets::reads::list))

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::{ApiResult, Json, Operator, PathOf, Payload, QueryOf};
+use crate::keys::{bind, named_agents};
 
 /// A key, without the key itself.
 #[derive(Debug, Serialize, ToSchema)]
@@ -110,10 +111,7 @@ async fn answer(app: &App, key: Key) -> ApiResult<KeyAnswer> {
 pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): Payload<CreateKey>) -> ApiResult<Json<KeyAnswer>> {
     let NewKeyBody { project_id, name, role, permissions, agents } = body.key;
     let project = ProjectId::from(project_id);
-    let agents = match agents {
-        Some(names) => Some(app.agents.named(project, &names).await?),
-        None => None,
-    };
+    let bound = named_agents(&app, project, agents.as_deref()).await?;
     let new = NewKey {
         name: name.unwrap_or_else(|| "key".to_owned()),
         role: role.unwrap_or(Role::Editor),
@@ -121,7 +119,7 @@ pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): P
         is_for_agents: agents.is_some(),
     };
     let (key, plain) = app.accounts.create_key(project, new).await?;
-    app.agents.bind_key(project, key.id, &agents.unwrap_or_default()).await?;
+    bind(&app, &key, &bound).await?;
     Ok(Json(KeyAnswer { secret: Some(plain.expose().to_owned()), ..answer(&app, key).await? }))
 }
 

@@ -51,7 +51,7 @@ codes! {
     SessionNotFound, "session_not_found", NOT_FOUND, "There is no such session of this person.";
     MemberNotFound, "member_not_found", NOT_FOUND, "There is no such member of this project.";
     LastOwner, "last_owner", CONFLICT, "The project would be left without an owner.";
-    RoleTooHigh, "role_too_high", FORBIDDEN, "The role has permissions that the caller does not have.";
+    RoleTooHigh, "role_too_high", FORBIDDEN, "The role, or the key, would have permissions that the caller does not have.";
     InvitationNotFound, "invitation_not_found", NOT_FOUND, "There is no such invitation in this project.";
     SignInRefused, "sign_in_refused", BAD_REQUEST, "Somebody could not be signed in; `detail` says why.";
     TooManySignIns, "too_many_sign_ins", TOO_MANY_REQUESTS, "Too many tries to sign in; try again in some minutes.";

@@ -173,6 +173,8 @@ impl From<accounts::AccountError> for ApiError {
             E::KeyNotFound => Self::new(Code::KeyNotFound, text),
             E::UserNotFound => Self::new(Code::UserNotFound, text),
             E::MemberNotFound => Self::new(Code::MemberNotFound, text),
+            E::MoreThanHeld(_) => Self::new(Code::RoleTooHigh, text),
+            E::TooManyKeys => Self::conflict(Code::ProjectFull, text, json!({"limit": accounts::MOST_KEYS})),
             E::LastOwner => Self::conflict(Code::LastOwner, text, json!({"role": "owner"})),
             E::Invalid(..) => Self::new(Code::AccountInvalid, text),
             E::EmailTaken(email) => Self::conflict(Code::EmailTaken, text, json!({"email": email})),

@@ -40,6 +40,7 @@ mod histories;
 mod hosted;
 mod imports;
 mod invoke;
+mod keys;
 mod mcp;
 mod mcp_clients;
 mod mcp_servers;

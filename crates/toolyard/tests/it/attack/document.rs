@@ -12,7 +12,7 @@ use crate::binary::Server;
 use crate::support::repository;
 
 /// They end the key that asks, so they come last.
-const LAST: [&str; 2] = ["delete_project", "revoke_key"];
+const LAST: [&str; 3] = ["delete_project", "revoke_key", "revoke_project_key"];
 /// It answers with a stream that does not end.
 const STREAMS: [&str; 2] = ["mcp_changes", "mcp_agent_changes"];
 

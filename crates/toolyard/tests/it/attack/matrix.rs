@@ -59,11 +59,12 @@ fn holder(name: String, key: &str, granted: Vec<Permission>) -> Identity {
     Identity { name, shown: Shown::Authorization(Some(format!("ApiKey {key}"))), judge: Box::new(judge) }
 }
 
-/// Whether these permissions are enough. Who gives or takes a role has all that the role has.
+/// Whether these permissions are enough. Who gives a role or a key, or takes a role, has all that it has.
 fn may(operation: &Operation, granted: &[Permission]) -> bool {
     let needed = operation.permissions();
     let viewer = Role::Viewer.permissions();
-    let gives = needed.contains(&Permission::EditMembers) && !["revoke_invitation", "revoke_grant"].contains(&operation.id.as_str());
+    let takes = ["revoke_invitation", "revoke_grant", "revoke_project_key"];
+    let gives = needed.contains(&Permission::EditMembers) && !takes.contains(&operation.id.as_str());
     needed.iter().all(|permission| granted.contains(permission))
         && (!gives || Permission::ALL.into_iter().all(|permission| !viewer.has(permission) || granted.contains(&permission)))
 }
@@ -295,6 +296,7 @@ fn shows_more(path: &str) -> bool {
             "/agents/types",
             "/workflows/signing-secret",
             "/people/members",
+            "/keys",
             "/grants",
         ]
         .contains(&path)
@@ -377,6 +379,11 @@ async fn walk(database: Database) {
     };
 
     let callers = identities(&world).await;
+    // A first use of a key is noted, and the list would show it.
+    for caller in &callers {
+        let request = Request { method: Method::GET, path: "/keys".to_owned(), body: None, rows: BTreeMap::new() };
+        send(&world, &request, caller.shown.clone()).await;
+    }
     let before = seen().await;
     let (mut tried, mut refused, mut allowed) = (0, 0, 0);
     // Whoever only looks comes first, so that a stranger's own rows are not there yet.

@@ -170,6 +170,10 @@ impl World {
                 let made = json!({"project": {"slug": self.name()}});
                 text(&self.test.admin(Method::POST, "/admin/projects", Some(made)).await.expect(200)["project"]["id"])
             }
+            "key_id" if operation.path == "/keys/{key_id}" => {
+                let made = json!({"key": {"name": self.name(), "role": "viewer"}});
+                text(&self.test.post("/keys", made).await.expect(200)["key"]["id"])
+            }
             "key_id" => {
                 let project = &self.test.admin(Method::GET, "/admin/projects", None).await.expect(200)["projects"][0]["id"];
                 let made = json!({"key": {"project_id": project}});
@@ -263,6 +267,7 @@ impl World {
             "create_secret" => secret(&name),
             "update_secret" => json!({"header": {"description": name}}),
             "create_key" => json!({"key": {"project_id": self.named(rows, "project_id", operation).await}}),
+            "create_project_key" => json!({"key": {"name": name, "role": "viewer"}}),
             "set_oauth_app" | "set_deployment_oauth_app" => json!({"oauth_app": {"integration_key": "oidc", "client_id": name}}),
             "create_tool_connection" | "create_trigger_connection" => {
                 let credentials = json!({"base": self.fake.url, "api_key": "sk-fake-123456"});
