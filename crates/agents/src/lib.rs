@@ -5,6 +5,7 @@ mod app;
 mod apps;
 mod assign;
 mod call;
+mod consumer;
 mod daily;
 mod edit;
 mod error;
@@ -22,13 +23,12 @@ mod wanted;
 
 use std::sync::Arc;
 
-use ::store::{Db, StoreError};
+use ::store::Db;
 use calls::Calls;
 use catalog::Catalog;
-use connections::{ConnectionError, Connections, Consumer};
+use connections::Connections;
 use definitions::Definitions;
-use futures_util::future::BoxFuture;
-use kernel::{Clock, ConnectionId, ProjectId};
+use kernel::{Clock, ProjectId};
 use work::Workers;
 
 pub use app::AppName;
@@ -72,25 +72,5 @@ impl Agents {
         let rows = self.0.connections.choices(project, None, None).await?;
         let added = store::apps::all(&self.0.db, project).await?;
         Ok(Apps::new(project, self.0.catalog.clone(), rows, added))
-    }
-}
-
-/// An agent uses every connection of its apps that it is not told to leave alone.
-impl Consumer for Agents {
-    fn kind(&self) -> &'static str {
-        "agents"
-    }
-
-    fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>> {
-        Box::pin(async move {
-            let row = match self.0.connections.get(project, connection).await {
-                Ok(row) => row,
-                Err(ConnectionError::Store(error)) => return Err(error),
-                Err(_) => return Ok(0),
-            };
-            let assigned = store::assignments::of_app(&self.0.db, project, &AppName::of(&row.integration)).await?;
-            let used = assigned.iter().filter(|assignment| assignment.policy.fits(&row.provider, &row.slug)).count();
-            Ok(i64::try_from(used).unwrap_or(i64::MAX))
-        })
     }
 }

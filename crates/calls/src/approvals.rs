@@ -125,6 +125,13 @@ pub struct ApprovalPage {
 pub(crate) struct Permit(Option<ApprovalId>);
 
 impl Calls {
+    /// How many approvals of all projects wait for a person, for the operator; an index has no others.
+    pub async fn waiting_approvals(&self) -> Result<u64, StoreError> {
+        let sql = "select count(*) as found from tool_approvals where status = 'pending' and expires_at > $1";
+        let row = self.0.db.optional(sql, args![self.0.clock.now()]).await?;
+        Ok(row.map_or(Ok(0), |row| row.get::<i64>("found"))?.unsigned_abs())
+    }
+
     /// Uses up an approval of exactly this call, or asks for one.
     pub(crate) async fn use_approval(&self, scope: Scope, call_ref: &str, asked: PermissionRequest<'_>) -> Result<Permit, CallError> {
         let arguments = Value::Object(asked.whole.clone());

@@ -157,7 +157,7 @@ impl Calls {
         if request.name.target().is_ok_and(runs_a_workflow) {
             return Box::pin(calls.recorded(scope, request)).await;
         }
-        let work = async move { calls.recorded(scope, request).await };
+        let work = async move { Box::pin(calls.recorded(scope, request)).await };
         let work = AssertUnwindSafe(self.0.tasks.track_future(work.in_current_span())).catch_unwind();
         Outliving::new(work).await.unwrap_or_else(|_| Err(CallError::Interrupted("the call panicked".to_owned())))
     }

@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod call;
 mod connected;
+mod consumer;
 mod error;
 mod explain;
 mod idempotency;
@@ -34,7 +35,7 @@ use workflows::{Executor, Workflows};
 
 pub use approvals::{Approval, ApprovalFilter, ApprovalPage, ApprovalStatus};
 pub(crate) use audit::Audit;
-pub use audit::{AuditSettings, CallFilter, CallPage, CallRecord, Outcome};
+pub use audit::{AuditSettings, CallFilter, CallPage, CallRecord, Node, Outcome};
 pub use call::{CallReply, CallRequest, read_arguments};
 pub use connected::GatewayContext;
 pub use error::CallError;

@@ -31,6 +31,7 @@ impl Connections {
         attempt: impl Fn(Arc<Usable>) -> F,
         judge: impl Fn(&Result<T, E>) -> Acceptance,
     ) -> Result<Result<T, E>, ConnectionError> {
+        self.note_use(connection);
         let mut usable = Arc::new(usable);
         let mut outcome = attempt(usable.clone()).await;
         if matches!(judge(&outcome), Acceptance::Refused(_) | Acceptance::Forbidden)

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use kernel::{ConnectionId, ProjectId, Scope};
 
 use crate::life::Usage;
-use crate::{Connection, ConnectionError, Connections, Consumer};
+use crate::{Connection, ConnectionError, ConnectionUser, Connections, Consumer};
 
 /// Everybody who uses connections. They hold connections themselves, so they are not held here: nothing would ever be let go.
 #[derive(Debug, Default)]
@@ -31,6 +31,16 @@ impl Connections {
             usage.insert(consumer.kind(), consumer.count(scope.project, id).await?);
         }
         Ok(usage)
+    }
+
+    /// Who would miss a connection, by name.
+    pub async fn users(&self, scope: Scope, id: ConnectionId) -> Result<Vec<ConnectionUser>, ConnectionError> {
+        let connection = self.get(scope.project, id).await?;
+        let mut users = Vec::new();
+        for consumer in self.0.consumers.all() {
+            users.extend(consumer.users(&connection).await?);
+        }
+        Ok(users)
     }
 
     /// Tells everybody that a connection is of no use any more. One who fails keeps nobody else from hearing it.

@@ -9,7 +9,7 @@ use kernel::{ConnectionId, ProjectId, Scope, Slug, suggest};
 use serde_json::{Value, json};
 
 use crate::attempt::{ConnectionKey, Started};
-use crate::grant::{Times, not_checked, oauth_scheme};
+use crate::grant::{Terms, not_checked, oauth_scheme};
 use crate::life::ConnectResult;
 use crate::{Connection, ConnectionError, Connections};
 use crate::{hosted, store};
@@ -89,6 +89,8 @@ impl Connections {
             reason: None,
             failing_since: None,
             failure: None,
+            last_used_at: None,
+            granted: None,
             created_at: now,
             updated_at: now,
             created_by: Some(scope.author()),
@@ -159,13 +161,13 @@ impl Connections {
             _ if credentials.is_empty() => Ok(self.start_form(target, scheme).into()),
             _ => {
                 let mut fields = check_fields(scheme, credentials)?;
-                let Times { refresh_at, expires_at } = self.acquire(integration, scheme, &mut fields).await?;
+                let Terms { refresh_at, expires_at, scopes } = self.acquire(integration, scheme, &mut fields).await?;
                 let identity = self.prove(integration, scheme, &fields).await?;
                 let note = not_checked(integration, scheme, &identity);
                 connection.account = identity.account();
                 identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
                 connection.credentials = Some(store::seal_fields(&self.0.sealer, connection.id, &fields));
-                (connection.refresh_at, connection.expires_at) = (refresh_at, expires_at);
+                (connection.refresh_at, connection.expires_at, connection.granted) = (refresh_at, expires_at, scopes);
                 connection.is_valid = true;
                 Ok(Beginning { started: None, note })
             }

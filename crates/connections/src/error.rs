@@ -24,6 +24,9 @@ pub enum ConnectionError {
     NoApp(String),
     #[error("{0}")]
     Field(String),
+    /// A name or description that cannot be taken.
+    #[error("{0}")]
+    Words(String),
     #[error("{integration} refused the credential: {reason}")]
     Refused { integration: String, reason: String },
     #[error("Connection is inactive or revoked: {0}")]

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::attempt::{Secrets, Ticket, TicketPage};
 use crate::create::check_fields;
-use crate::grant::{Times, find_scheme, not_checked, oauth_scheme, reading, token_error};
+use crate::grant::{Terms, find_scheme, not_checked, oauth_scheme, reading, token_error};
 use crate::oauth::token::TokenRequest;
 use crate::port::Identity;
 use crate::store::{self, Grant};
@@ -57,7 +57,7 @@ pub(crate) struct Obtained<'a> {
     pub(crate) scheme: &'a AuthScheme,
     pub(crate) app: Option<AppId>,
     pub(crate) fields: Fields,
-    pub(crate) times: Times,
+    pub(crate) terms: Terms,
     pub(crate) identity: Identity,
     /// The account at a provider that connects accounts itself.
     pub(crate) remote: Option<String>,
@@ -139,12 +139,13 @@ impl Connections {
             fields: &fields,
         };
         let tokens = request.send(&self.0.egress).await.map_err(|error| token_error(&integration, error))?;
-        let times = self.keep(&mut fields, tokens, false);
+        let asked = connection.scopes.as_deref().or(app.scopes.as_deref()).unwrap_or(&oauth.scopes);
+        let terms = self.keep(&mut fields, tokens, false).or_asked(asked);
         let identity = self.identity_of_grant(&integration, scheme, &fields).await?;
         self.settle(
             ticket,
             connection,
-            Obtained { integration: &integration, scheme, app: Some(app.id), fields, times, identity, remote: None },
+            Obtained { integration: &integration, scheme, app: Some(app.id), fields, terms, identity, remote: None },
         )
         .await
     }
@@ -184,14 +185,14 @@ impl Connections {
         let integration = self.integration_of(&connection).await?;
         let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
         let mut fields = check_fields(scheme, values)?;
-        let times = self.acquire(&integration, scheme, &mut fields).await?;
+        let terms = self.acquire(&integration, scheme, &mut fields).await?;
         let identity = self.prove(&integration, scheme, &fields).await?;
         let (this, scheme) = (self.clone(), scheme.clone());
         self.undisturbed(async move {
             if !store::take_attempt(&this.0.db, ticket.p, ticket.c, &ticket.n, this.0.clock.now()).await? {
                 return Err(ConnectionError::BadAttempt);
             }
-            let obtained = Obtained { integration: &integration, scheme: &scheme, app: None, fields, times, identity, remote: None };
+            let obtained = Obtained { integration: &integration, scheme: &scheme, app: None, fields, terms, identity, remote: None };
             this.settle(&ticket, &connection, obtained).await
         })
         .await
@@ -199,12 +200,12 @@ impl Connections {
 
     /// Makes the connection valid, unless it was revoked, deleted or started anew meanwhile, and tells who uses it.
     pub(crate) async fn settle(&self, ticket: &Ticket, former: &Connection, obtained: Obtained<'_>) -> Result<Finished, ConnectionError> {
-        let Obtained { integration, scheme, app, mut fields, times, identity, remote } = obtained;
+        let Obtained { integration, scheme, app, mut fields, terms, identity, remote } = obtained;
         let account = identity.account();
         let note = not_checked(integration, scheme, &identity);
         identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
         let sealed = store::seal_fields(&self.0.sealer, former.id, &fields);
-        let grant = Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at, remote };
+        let grant = Grant { sealed, terms, remote };
         let now = self.0.clock.now();
         if !store::set_grant(&self.0.db, former, &ticket.n, scheme.name(), app, &grant, account.as_ref(), now).await? {
             return Err(ConnectionError::BadAttempt);

@@ -170,10 +170,9 @@ impl Connections {
             Ok(tokens) => {
                 let mut fields = usable.fields;
                 let renewable = matches!(usable.scheme.as_deref(), Some(AuthScheme::ClientCredentials(_)));
-                let times = self.keep(&mut fields, tokens, renewable);
+                let terms = self.keep(&mut fields, tokens, renewable);
                 let sealed = store::seal_fields(&self.0.sealer, connection.id, &fields);
-                self.keep_tokens(connection, &Grant { sealed, refresh_at: times.refresh_at, expires_at: times.expires_at, remote: None })
-                    .await?;
+                self.keep_tokens(connection, &Grant { sealed, terms, remote: None }).await?;
                 let current = self.get(connection.project, connection.id).await?;
                 current.require_usable()?;
                 Ok(Ok(current))

@@ -17,11 +17,21 @@ use crate::{Connection, ConnectionError, Connections};
 /// A token is renewed this long before it expires, or a fifth of its life before, whichever is shorter.
 const MARGIN: u64 = 60;
 
-/// When a credential is to be renewed and when it ends.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
+/// When a credential is to be renewed, when it ends, and what it was granted for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Terms {
     pub(crate) refresh_at: Option<Timestamp>,
     pub(crate) expires_at: Option<Timestamp>,
+    /// OAuth scopes, where the provider named them.
+    pub(crate) scopes: Option<Vec<String>>,
+}
+
+impl Terms {
+    /// A provider that names no scopes granted those that it was asked for (RFC 6749, section 5.1).
+    pub(crate) fn or_asked(self, asked: &[String]) -> Self {
+        let asked = || (!asked.is_empty()).then(|| asked.to_vec());
+        Self { scopes: self.scopes.or_else(asked), ..self }
+    }
 }
 
 impl Identity {
@@ -51,10 +61,10 @@ impl Connections {
         integration: &Integration,
         scheme: &AuthScheme,
         fields: &mut Fields,
-    ) -> Result<Times, ConnectionError> {
-        let AuthScheme::ClientCredentials(settings) = scheme else { return Ok(Times::default()) };
+    ) -> Result<Terms, ConnectionError> {
+        let AuthScheme::ClientCredentials(settings) = scheme else { return Ok(Terms::default()) };
         match self.client_credentials(settings, fields).await {
-            Ok(tokens) => Ok(self.keep(fields, tokens, true)),
+            Ok(tokens) => Ok(self.keep(fields, tokens, true).or_asked(&settings.scopes)),
             Err(TokenError::Gone(reason) | TokenError::Refused(reason)) => {
                 Err(ConnectionError::Refused { integration: integration.name.clone(), reason })
             }
@@ -91,7 +101,7 @@ impl Connections {
     }
 
     /// Puts tokens among the fields. A reply without a refresh token keeps the one there is. What cannot be renewed is used to its end.
-    pub(crate) fn keep(&self, fields: &mut Fields, tokens: Tokens, renewable: bool) -> Times {
+    pub(crate) fn keep(&self, fields: &mut Fields, tokens: Tokens, renewable: bool) -> Terms {
         let now = self.0.clock.now();
         fields.set("access_token", tokens.access_token);
         if let Some(refresh_token) = tokens.refresh_token {
@@ -103,7 +113,11 @@ impl Connections {
         let renewable = renewable || fields.get("refresh_token").is_some();
         let margin = |life: u64| if renewable { MARGIN.min(life / 5) } else { 0 };
         let after = |seconds: u64| now.plus(Duration::from_secs(seconds));
-        Times { refresh_at: tokens.lifetime.map(|life| after(life - margin(life))), expires_at: tokens.lifetime.map(after) }
+        Terms {
+            refresh_at: tokens.lifetime.map(|life| after(life - margin(life))),
+            expires_at: tokens.lifetime.map(after),
+            scopes: tokens.scopes,
+        }
     }
 
     pub(crate) fn client(&self, app: &OAuthApp, oauth: &OAuth2) -> Result<Client, ConnectionError> {

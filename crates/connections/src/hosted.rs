@@ -11,7 +11,7 @@ use kernel::{ConnectionId, ProjectId};
 use crate::apps::OAuthApp;
 use crate::attempt::{ConnectionKey, Secrets, Started, Ticket};
 use crate::finish::{Finished, Obtained};
-use crate::grant::{Times, find_scheme};
+use crate::grant::{Terms, find_scheme};
 use crate::life::ConnectResult;
 use crate::port::{Host, HostError, Identity, OwnApp, Standing, Start};
 use crate::{Connection, ConnectionError, Connections, store};
@@ -117,7 +117,7 @@ impl Connections {
             scheme: &scheme,
             app: secrets.app,
             fields: Fields::from_iter([(ACCOUNT, account.clone())]),
-            times: Times::default(),
+            terms: Terms::default(),
             identity: Identity::default(),
             remote: Some(account.clone()),
         };

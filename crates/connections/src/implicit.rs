@@ -37,6 +37,8 @@ impl Connection {
             reason: None,
             failing_since: None,
             failure: None,
+            last_used_at: None,
+            granted: None,
             created_at: Timestamp::from_micros(0),
             updated_at: Timestamp::from_micros(0),
             created_by: None,

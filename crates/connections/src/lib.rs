@@ -6,6 +6,7 @@ mod apps;
 mod attempt;
 mod consumers;
 mod create;
+mod edit;
 mod error;
 mod failing;
 mod finish;
@@ -19,6 +20,7 @@ mod oauth;
 mod port;
 mod reseal;
 mod store;
+mod used;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use tokio_util::task::TaskTracker;
 pub use acceptance::Acceptance;
 pub use apps::{NewOAuthApp, OAuthApp, Owner};
 pub use create::NewConnection;
+pub use edit::{ConnectionEdit, TextEdit};
 pub use error::ConnectionError;
 pub use failing::Broken;
 pub use finish::{Finished, HostedForm, Returned};
@@ -41,7 +44,9 @@ pub use fresh::Usable;
 pub use hosted::{ACCOUNT, Tidied};
 pub use life::{ConnectResult, Usage};
 pub use model::Connection;
-pub use port::{Begun, Connector, Consumer, Host, HostError, Identity, OwnApp, Probe, ProbeError, RemoteAccount, Standing, Start};
+pub use port::{
+    Begun, ConnectionUser, Connector, Consumer, Host, HostError, Identity, OwnApp, Probe, ProbeError, RemoteAccount, Standing, Start,
+};
 pub use reseal::reseal;
 
 /// How many connections are remembered.

@@ -30,6 +30,10 @@ pub struct Connection {
     pub failing_since: Option<Timestamp>,
     /// What there is to say about that, for people.
     pub failure: Option<String>,
+    /// When it was last used, to the hour.
+    pub last_used_at: Option<Timestamp>,
+    /// The OAuth scopes that its credential was granted, where they are known.
+    pub granted: Option<Vec<String>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub created_by: Option<Uuid>,

@@ -124,12 +124,26 @@ pub trait Host: Send + Sync + std::fmt::Debug {
     fn accounts(&self, project: ProjectId) -> BoxFuture<'_, Result<Vec<RemoteAccount>, HostError>>;
 }
 
+/// One of those who use a connection, as people know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionUser {
+    /// What it is, such as `agent`.
+    pub kind: &'static str,
+    pub id: String,
+    pub name: String,
+}
+
 /// Somebody who uses connections.
 pub trait Consumer: Send + Sync + std::fmt::Debug {
     /// What is counted, such as `tools`.
     fn kind(&self) -> &'static str;
 
     fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>>;
+
+    /// Who would miss the connection, by name. A consumer that only counts names nobody.
+    fn users<'a>(&'a self, _: &'a Connection) -> BoxFuture<'a, Result<Vec<ConnectionUser>, StoreError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
 
     /// The connection was connected, or works again. `former` is the row as it was, where another account was behind it: its credential can
     /// still be used.

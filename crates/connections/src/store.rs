@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 use store::{Db, Row, StoreError, Usage, args, row};
 use uuid::Uuid;
 
+use crate::edit::ConnectionEdit;
+use crate::grant::Terms;
 use crate::{Broken, Connection};
 
 const TABLE: &str = "gateway_connections";
@@ -14,7 +16,7 @@ const TABLE: &str = "gateway_connections";
 macro_rules! columns {
     () => {
         "project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, asked, account, \
-         reason, failing_since, failure, app_id, remote_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
+         reason, failing_since, failure, last_used_at, granted_scopes, app_id, remote_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
     };
 }
 
@@ -38,6 +40,8 @@ fn read(row: &Row) -> Result<Connection, StoreError> {
         reason: row.get("reason")?,
         failing_since: row.get("failing_since")?,
         failure: row.get("failure")?,
+        last_used_at: row.get("last_used_at")?,
+        granted: row.get::<Option<Value>>("granted_scopes")?.and_then(|scopes| serde_json::from_value(scopes).ok()),
         app: row.get("app_id")?,
         remote: row.get("remote_id")?,
         credentials: row.get("credentials")?,
@@ -122,6 +126,7 @@ pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&St
         updated_at: connection.updated_at,
         created_by_id: connection.created_by,
         scopes: connection.scopes.as_ref().map(|scopes| Value::from(scopes.clone())).as_ref(),
+        granted_scopes: connection.granted.as_ref().map(|scopes| Value::from(scopes.clone())).as_ref(),
         asked: &json!(connection.asked),
         attempt_remote_id: attempt.and_then(|attempt| attempt.account.as_deref()),
     };
@@ -182,12 +187,11 @@ pub(crate) async fn take_attempt(db: &Db, project: ProjectId, id: ConnectionId, 
     Ok(db.execute(sql, args![project, id, nonce, now]).await? == 1)
 }
 
-/// A credential, sealed, and when it ends.
+/// A credential, sealed, and its terms.
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub(crate) sealed: Vec<u8>,
-    pub(crate) refresh_at: Option<Timestamp>,
-    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) terms: Terms,
     /// The account at a provider that connects accounts itself.
     pub(crate) remote: Option<String>,
 }
@@ -206,8 +210,9 @@ pub(crate) async fn set_grant(
 ) -> Result<bool, StoreError> {
     let sql = "update gateway_connections set is_active = true, is_valid = true, reason = null, failing_since = null, failure = null, auth_scheme = $4, app_id = $5, credentials = $6, \
                refresh_at = $7, expires_at = $8, account = coalesce($9, account), generation = generation + 1, lease = null, lease_until = null, \
-               attempt = null, attempt_until = null, attempt_remote_id = null, remote_id = $11, updated_at = $10 \
+               attempt = null, attempt_until = null, attempt_remote_id = null, remote_id = $11, granted_scopes = $12, updated_at = $10 \
                where project_id = $1 and id = $2 and attempt = $3";
+    let scopes = grant.terms.scopes.clone().map(Value::from);
     let args = args![
         connection.project,
         connection.id,
@@ -215,11 +220,12 @@ pub(crate) async fn set_grant(
         scheme,
         app,
         grant.sealed.clone(),
-        grant.refresh_at,
-        grant.expires_at,
+        grant.terms.refresh_at,
+        grant.terms.expires_at,
         account,
         now,
-        grant.remote.as_deref()
+        grant.remote.as_deref(),
+        scopes.as_ref()
     ];
     Ok(db.execute(sql, args).await? == 1)
 }
@@ -252,9 +258,12 @@ pub(crate) async fn drop_all_leases(db: &Db) -> Result<u64, StoreError> {
 /// Keeps the tokens of a refresh, unless the connection changed meanwhile.
 pub(crate) async fn finish_refresh(db: &Db, connection: &Connection, grant: &Grant, now: Timestamp) -> Result<bool, StoreError> {
     let sql = "update gateway_connections set credentials = $4, refresh_at = $5, expires_at = $6, generation = generation + 1, lease = null, \
-               lease_until = null, updated_at = $7 where project_id = $1 and id = $2 and generation = $3 and is_valid";
-    let args =
-        args![connection.project, connection.id, connection.generation, grant.sealed.clone(), grant.refresh_at, grant.expires_at, now];
+               lease_until = null, updated_at = $7, granted_scopes = coalesce($8, granted_scopes) \
+               where project_id = $1 and id = $2 and generation = $3 and is_valid";
+    let Connection { project, id, generation, .. } = connection;
+    let Terms { refresh_at, expires_at, scopes } = &grant.terms;
+    let scopes = scopes.clone().map(Value::from);
+    let args = args![*project, *id, *generation, grant.sealed.clone(), *refresh_at, *expires_at, now, scopes.as_ref()];
     Ok(db.execute(sql, args).await? == 1)
 }
 
@@ -281,7 +290,7 @@ pub(crate) async fn revoke(
     now: Timestamp,
 ) -> Result<Option<Connection>, StoreError> {
     let sql = concat!(
-        "update gateway_connections set is_valid = false, reason = 'revoked', failing_since = null, failure = null, credentials = null, refresh_at = null, expires_at = null, \
+        "update gateway_connections set is_valid = false, reason = 'revoked', failing_since = null, failure = null, credentials = null, refresh_at = null, expires_at = null, granted_scopes = null, \
          attempt = null, attempt_until = null, attempt_data = null, attempt_remote_id = null, lease = null, lease_until = null, generation = generation + 1, \
          updated_at = $3, updated_by_id = $4 where project_id = $1 and id = $2 returning ",
         columns!()
@@ -313,6 +322,33 @@ pub(crate) async fn set_failing(
 pub(crate) async fn clear_failing(db: &Db, project: ProjectId, id: ConnectionId) -> Result<(), StoreError> {
     let sql = "update gateway_connections set failing_since = null, failure = null where project_id = $1 and id = $2";
     db.execute(sql, args![project, id]).await.map(|_| ())
+}
+
+/// Notes that a connection is used, unless somebody noted it since `before`.
+pub(crate) async fn note_use(db: &Db, project: ProjectId, id: ConnectionId, now: Timestamp, before: Timestamp) -> Result<(), StoreError> {
+    let sql = "update gateway_connections set last_used_at = $3 where project_id = $1 and id = $2 \
+               and (last_used_at is null or last_used_at <= $4)";
+    db.execute(sql, args![project, id, now, before]).await.map(|_| ())
+}
+
+/// Changes what people call a connection; what is not given stays.
+pub(crate) async fn edit(
+    db: &Db,
+    project: ProjectId,
+    id: ConnectionId,
+    edit: &ConnectionEdit,
+    by: Uuid,
+    now: Timestamp,
+) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!(
+        "update gateway_connections set name = case when $3 then $4 else name end, \
+         description = case when $5 then $6 else description end, updated_at = $7, updated_by_id = $8 \
+         where project_id = $1 and id = $2 returning ",
+        columns!()
+    );
+    let ConnectionEdit { name, description } = edit;
+    let args = args![project, id, !name.is_kept(), name.text(), !description.is_kept(), description.text(), now, by];
+    db.returning(sql, args).await?.as_ref().map(read).transpose()
 }
 
 /// Counts over all projects, for the operator.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use catalog::CatalogError;
-use connections::{ConnectResult, Connection, NewConnection};
+use connections::{ConnectResult, Connection, ConnectionEdit, ConnectionUser, NewConnection, TextEdit};
 use http::StatusCode;
 use kernel::{ConnectionId, Scope};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -37,6 +37,12 @@ pub struct ConnectionBody {
     pub data: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ConnectionStatus>,
+    /// When it was last used, to the hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<String>,
+    /// The OAuth scopes that were granted, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<String>>,
     pub created_at: String,
     pub updated_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +89,53 @@ pub struct ConnectionsAnswer {
 pub struct UsageAnswer {
     pub count: usize,
     pub usage: BTreeMap<String, i64>,
+}
+
+/// One of those who use a connection.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConsumerBody {
+    /// `agent`, `subscription` or `workflow`.
+    pub kind: &'static str,
+    pub id: String,
+    /// What people call it; of a subscription without a name its event, of a workflow without one its slug.
+    pub name: String,
+}
+
+impl From<ConnectionUser> for ConsumerBody {
+    fn from(user: ConnectionUser) -> Self {
+        Self { kind: user.kind, id: user.id, name: user.name }
+    }
+}
+
+/// Who uses a connection.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConsumersAnswer {
+    pub count: usize,
+    pub consumers: Vec<ConsumerBody>,
+}
+
+/// A request to change what a connection is called.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditConnection {
+    pub connection: EditConnectionBody,
+}
+
+/// What is left out stays, and null clears.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditConnectionBody {
+    #[serde(default, deserialize_with = "text_edit")]
+    #[schema(value_type = Option<crate::shapes::LineText>)]
+    pub name: TextEdit,
+    #[serde(default, deserialize_with = "text_edit")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000, pattern = r"\S")]
+    pub description: TextEdit,
+}
+
+/// A member that is there: null clears.
+fn text_edit<'de, D: Deserializer<'de>>(member: D) -> Result<TextEdit, D::Error> {
+    Ok(Option::deserialize(member)?.map_or(TextEdit::Clear, TextEdit::Set))
 }
 
 /// A request to make a connection.
@@ -221,6 +274,8 @@ impl From<Connection> for ConnectionBody {
             meta,
             data,
             status: connection.reason.or(connection.failure).map(|reason| ConnectionStatus { redirect_url: None, message: Some(reason) }),
+            last_used_at: connection.last_used_at.map(|time| time.to_string()),
+            scopes: connection.granted,
             created_at: connection.created_at.to_string(),
             updated_at: connection.updated_at.to_string(),
             created_by_id: connection.created_by,
@@ -276,6 +331,18 @@ pub(crate) async fn fetch(app: &App, scope: Scope, id: ConnectionId) -> ApiResul
     Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
 }
 
+pub(crate) async fn edit(app: &App, scope: Scope, id: ConnectionId, body: EditConnection) -> ApiResult<Json<ConnectionAnswer>> {
+    let EditConnectionBody { name, description } = body.connection;
+    let connection = app.connections.edit(scope, id, ConnectionEdit { name, description }).await?;
+    Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
+}
+
+pub(crate) async fn consumers(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConsumersAnswer>> {
+    let users = app.connections.users(scope, id).await?;
+    let consumers: Vec<ConsumerBody> = users.into_iter().map(ConsumerBody::from).collect();
+    Ok(Json(ConsumersAnswer { count: consumers.len(), consumers }))
+}
+
 pub(crate) async fn delete(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<StatusCode> {
     app.connections.delete(scope, id).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -303,9 +370,10 @@ pub(crate) async fn usage(app: &App, scope: Scope, id: ConnectionId) -> ApiResul
 
 /// The routes of one mount: the same handlers under another prefix, permission and operation id.
 macro_rules! connection_routes {
-    ($tag:literal, $root:literal, $query:literal, $one:literal, $refresh:literal, $revoke:literal, $usage:literal,
+    ($tag:literal, $root:literal, $query:literal, $one:literal, $refresh:literal, $revoke:literal, $usage:literal, $consumers:literal,
      $view_scope:literal, $edit_scope:literal, $view:ty, $edit:ty,
-     [$id_query:literal, $id_create:literal, $id_fetch:literal, $id_delete:literal, $id_refresh:literal, $id_revoke:literal, $id_usage:literal]) => {
+     [$id_query:literal, $id_create:literal, $id_fetch:literal, $id_delete:literal, $id_refresh:literal, $id_revoke:literal, $id_usage:literal,
+      $id_edit:literal, $id_consumers:literal]) => {
         use crate::edge::Json;
         use axum::extract::State;
         use http::StatusCode;
@@ -313,7 +381,8 @@ macro_rules! connection_routes {
 
         use crate::App;
         use crate::connections::{
-            self as shared, ConnectionAnswer, ConnectionsAnswer, CreateConnection, QueryConnections, RefreshConnection, UsageAnswer,
+            self as shared, ConnectionAnswer, ConnectionsAnswer, ConsumersAnswer, CreateConnection, EditConnection, QueryConnections,
+            RefreshConnection, UsageAnswer,
         };
         use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
 
@@ -369,6 +438,30 @@ macro_rules! connection_routes {
             params(("connection_id" = Uuid, Path)), responses((status = 200, body = UsageAnswer), (status = 404, description = "No such connection")))]
         pub(crate) async fn usage(Scoped(scope, _): Scoped<$view>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<UsageAnswer>> {
             shared::usage(&app, scope, id).await
+        }
+
+        /// Change what a connection is called
+        ///
+        /// What is left out stays, and null clears. The slug, which refs name it by, cannot be changed.
+        #[utoipa::path(patch, path = $one, operation_id = $id_edit, tag = $tag, security(("key" = [$edit_scope])),
+            params(("connection_id" = Uuid, Path)), request_body = EditConnection,
+            responses((status = 200, body = ConnectionAnswer), (status = 404, description = "No such connection")))]
+        pub(crate) async fn edit(
+            Scoped(scope, _): Scoped<$edit>,
+            State(app): State<App>,
+            PathOf(id): PathOf<ConnectionId>,
+            Payload(body): Payload<EditConnection>,
+        ) -> ApiResult<Json<ConnectionAnswer>> {
+            shared::edit(&app, scope, id, body).await
+        }
+
+        /// List who uses a connection
+        ///
+        /// Agents that its app is assigned to, subscriptions, and workflows whose newest revision has a step that calls through it.
+        #[utoipa::path(get, path = $consumers, operation_id = $id_consumers, tag = $tag, security(("key" = [$view_scope])),
+            params(("connection_id" = Uuid, Path)), responses((status = 200, body = ConsumersAnswer), (status = 404, description = "No such connection")))]
+        pub(crate) async fn consumers(Scoped(scope, _): Scoped<$view>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<ConsumersAnswer>> {
+            shared::consumers(&app, scope, id).await
         }
     };
 }

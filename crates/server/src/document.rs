@@ -302,7 +302,7 @@ pub(crate) fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openap
         if let Some(operation) = &mut item.get {
             finish(operation, true);
         }
-        for operation in [&mut item.put, &mut item.post, &mut item.delete].into_iter().flatten() {
+        for operation in [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten() {
             finish(operation, false);
         }
     }

@@ -45,9 +45,9 @@ use accounts::Accounts;
 use calls::Calls;
 use definitions::Definitions;
 use discovery::Discovery;
-use kernel::Clock;
 use kernel::key::KeyHash;
 use kernel::signed::Signer;
+use kernel::{Clock, Timestamp};
 use store::Db;
 use work::Workers;
 
@@ -83,7 +83,19 @@ pub struct Parts {
     pub operator_key: KeyHash,
     pub metrics: operations::Metrics,
     pub readiness: operations::health::DatabaseProbe,
+    /// When this process began to serve.
+    pub started_at: Timestamp,
     pub options: Options,
+}
+
+/// A setting of the process, as its operator may see it.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub name: &'static str,
+    /// `set` or `not set`, where it is secret.
+    pub value: String,
+    /// `default`, `flag`, `env` or `file`.
+    pub source: &'static str,
 }
 
 /// Settings of the edge.
@@ -107,6 +119,8 @@ pub struct Options {
     pub proxies: Vec<ipnet::IpNet>,
     /// Whether the fixtures of the MCP conformance suite are there.
     pub mcp_conformance: bool,
+    /// What is in force, for the operator.
+    pub settings: Vec<Setting>,
 }
 
 impl Options {

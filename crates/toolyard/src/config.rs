@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use operations::TimeLimits;
 use serde::Deserialize;
-use server::ConnectionLimits;
+use server::{ConnectionLimits, Setting};
 
 mod embeddings;
 mod quotas;
@@ -417,6 +417,28 @@ const ENTRIES: &[Entry] = &[
     Entry { name: "log_format", secret: false, text: |s| s.log_format.clone(), default: |c| c.log_format.name().to_owned() },
 ];
 
+/// A setting that somebody gave, and where. Of a secret one nothing is repeated.
+#[derive(Clone, Debug)]
+struct Given {
+    name: &'static str,
+    value: String,
+    source: &'static str,
+}
+
+/// Every setting that the command line (with the environment) or the file gives.
+fn given(line: &Settings, file: &Settings) -> Vec<Given> {
+    let one = |entry: &Entry| {
+        let (value, source) = (entry.text)(line).map(|value| (value, "flag")).or_else(|| Some(((entry.text)(file)?, "file")))?;
+        let value = match (entry.secret, value.is_empty()) {
+            (true, true) => "not set".to_owned(),
+            (true, false) => "set".to_owned(),
+            (false, _) => without_password(value),
+        };
+        Some(Given { name: entry.name, value, source })
+    };
+    ENTRIES.iter().filter_map(one).collect()
+}
+
 /// What is in force.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting that is on or off")]
@@ -454,6 +476,7 @@ pub struct Config {
     pub cors_origins: Vec<String>,
     pub log: String,
     pub log_format: LogFormat,
+    given: Vec<Given>,
 }
 
 /// How log lines are written.
@@ -503,6 +526,7 @@ pub fn read_file(named: Option<&Path>) -> anyhow::Result<Settings> {
 impl Config {
     /// Settles every setting from the command line (which holds the environment too) and the file.
     pub fn settle(line: Settings, file: Settings) -> anyhow::Result<Self> {
+        let given = given(&line, &file);
         let listen = line.listen.or(file.listen).unwrap_or_else(|| "127.0.0.1:8665".to_owned());
         let listen = listening_address(&listen)?;
         let data_dir = line.data_dir.or(file.data_dir).unwrap_or_else(|| PathBuf::from("toolyard-data"));
@@ -624,7 +648,29 @@ impl Config {
             log_format,
             public_url: public_url.trim_end_matches('/').to_owned(),
             public_url_set,
+            given,
         })
+    }
+
+    /// Tells flags from the environment, which the command line alone can.
+    #[must_use]
+    pub fn with_sources(mut self, matches: &ArgMatches) -> Self {
+        for given in &mut self.given {
+            if matches.value_source(given.name) == Some(ValueSource::EnvVariable) {
+                given.source = "env";
+            }
+        }
+        self
+    }
+
+    /// Every setting as it is in force, for the operator.
+    pub fn in_force(&self) -> Vec<Setting> {
+        let one = |entry: &Entry| match self.given.iter().find(|given| given.name == entry.name) {
+            Some(Given { name, value, source }) => Setting { name, value: value.clone(), source },
+            None if entry.secret => Setting { name: entry.name, value: "not set".to_owned(), source: "default" },
+            None => Setting { name: entry.name, value: (entry.default)(self), source: "default" },
+        };
+        ENTRIES.iter().map(one).collect()
     }
 
     /// Learns the address that the system chose, when the port was left to it.
@@ -665,6 +711,12 @@ fn hide(value: &str) -> String {
     if value.contains("://") { store::redact(value) } else { "(hidden)".to_owned() }
 }
 
+/// An address without the password that somebody may have put into it; anything else as it is.
+fn without_password(value: String) -> String {
+    let has_password = value.parse::<url::Url>().is_ok_and(|url| url.password().is_some());
+    if has_password { store::redact(&value) } else { value }
+}
+
 /// An `http` or `https` address, if one was given.
 fn web_address(setting: &str, given: Option<String>) -> anyhow::Result<Option<url::Url>> {
     let Some(given) = given.filter(|given| !given.trim().is_empty()) else { return Ok(None) };
@@ -697,6 +749,22 @@ mod tests {
         for wrong in ["localhost", "nonsense", "8665", "http://localhost:8665", "localhost:x"] {
             assert!(listening_address(wrong).unwrap_err().to_string().contains("is not an address"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_in_force_says_where_it_comes_from_and_no_secret() {
+        let key = Some("k3y".to_owned());
+        let line = Settings { listen: Some("127.0.0.1:1".to_owned()), admin_key: key.clone(), ..Settings::default() };
+        let url = Some("http://yard:k3y@127.0.0.1:1/v1".to_owned());
+        let file = Settings { embeddings_url: url, embeddings_model: Some("m".to_owned()), body_limit: Some(5), ..Settings::default() };
+        let all = Config::settle(line, file).unwrap().in_force();
+        let of =
+            |name: &str| all.iter().find(|setting| setting.name == name).map(|setting| (setting.value.as_str(), setting.source)).unwrap();
+        assert_eq!(of("listen"), ("127.0.0.1:1", "flag"));
+        assert_eq!(of("body_limit"), ("5", "file"));
+        assert_eq!(of("request_timeout"), ("60", "default"));
+        assert_eq!((of("admin_key"), of("sealing_key")), (("set", "flag"), ("not set", "default")));
+        assert!(all.iter().all(|setting| !setting.value.contains("k3y")), "{all:?}");
     }
 
     #[test]

@@ -19,8 +19,8 @@ use egress::Egress;
 use embeddings::Embeddings;
 use grants::Grants;
 use imports::{Imports, Mirror};
-use kernel::Clock;
 use kernel::key::PlainKey;
+use kernel::{Clock, Timestamp};
 use mcp_client::Mcp;
 use native::Native;
 use openapi::OpenApi;
@@ -73,6 +73,8 @@ pub struct Yard {
     /// Kept here, because connections only point at them.
     pub consumers: [Arc<dyn Consumer>; 3],
     pub operator_key: PlainKey,
+    /// When it was opened.
+    pub started_at: Timestamp,
     /// The first project's key, when this start made it.
     pub first_key: Option<PlainKey>,
     /// What invites the first project's owner, when this start made it.
@@ -240,6 +242,7 @@ impl Yard {
             let project = accounts.find_project(accounts::DEFAULT_PROJECT).await?.id;
             first_invitation = Some(people.invite_to(project, None, kernel::Role::Owner, None).await?.1);
         }
+        let started_at = clock.now();
         Ok(Self {
             config,
             db,
@@ -265,6 +268,7 @@ impl Yard {
             agents,
             consumers,
             operator_key,
+            started_at,
             first_key,
             first_invitation,
         })
@@ -294,6 +298,7 @@ impl Yard {
             operator_key: self.operator_key.hash(),
             metrics: server::operations::Metrics::default(),
             readiness: server::operations::health::DatabaseProbe::default(),
+            started_at: self.started_at,
             options: Options {
                 public_url: self.config.public_url.clone(),
                 body_limit: self.config.body_limit,
@@ -306,6 +311,7 @@ impl Yard {
                 authorization_server: self.config.mcp_authorization_server.clone(),
                 proxies: self.config.connections.proxies.clone(),
                 mcp_conformance: self.config.mcp_conformance,
+                settings: self.config.in_force(),
             },
         })
     }

@@ -1,10 +1,10 @@
 //! Subscriptions as users of connections: they stop with a connection that is revoked, start again with one that is back, and move with one
 //! that got another account.
 
-use ::store::{StoreError, args};
-use connections::{Connection, Consumer};
+use ::store::{Row, StoreError, args};
+use connections::{Connection, ConnectionUser, Consumer};
 use futures_util::future::BoxFuture;
-use kernel::{ConnectionId, ProjectId};
+use kernel::{ConnectionId, ProjectId, SubscriptionId};
 
 use crate::model::Subscription;
 use crate::port::WatchMethod;
@@ -25,6 +25,20 @@ impl Consumer for Triggers {
                 "select count(*) as live from trigger_subscriptions where project_id = $1 and connection_id = $2 and deleted_at is null";
             let row = self.0.db.optional(sql, args![project, connection]).await?;
             row.map_or(Ok(0), |row| row.get("live"))
+        })
+    }
+
+    fn users<'a>(&'a self, connection: &'a Connection) -> BoxFuture<'a, Result<Vec<ConnectionUser>, StoreError>> {
+        Box::pin(async move {
+            let sql = "select id, name, event_key from trigger_subscriptions where project_id = $1 and connection_id = $2 \
+                       and deleted_at is null and not is_test order by id";
+            let rows = self.0.db.all(sql, args![connection.project, connection.id]).await?;
+            let user = |row: &Row| {
+                let name: Option<String> = row.get("name")?;
+                let name = name.map_or_else(|| row.get("event_key"), Ok)?;
+                Ok(ConnectionUser { kind: "subscription", id: row.get::<SubscriptionId>("id")?.to_string(), name })
+            };
+            rows.iter().map(user).collect()
         })
     }
 

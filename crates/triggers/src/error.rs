@@ -37,6 +37,9 @@ pub enum TriggerError {
     Invalid(String),
     #[error("{0}")]
     BadRequest(String),
+    /// A filter that cannot be taken.
+    #[error("{0}")]
+    Filter(String),
     /// A reference that leads nowhere, or nowhere certain.
     #[error("The target cannot be used: {0}")]
     Reference(String),

@@ -15,6 +15,7 @@ pub mod ingress;
 mod leftovers;
 pub mod mapping;
 mod model;
+mod overview;
 mod poller;
 mod port;
 mod provider;
@@ -54,6 +55,7 @@ pub use leftovers::Leftovers;
 pub use model::{
     Actor, Attempt, Delivery, DeliveryLabels, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT,
 };
+pub use overview::{Bucket, Overview, Window};
 pub use port::{
     Answer, EventSource, Hub, HubMessage, Incoming, Judged, Polled, PolledItem, Refusal, Registered, RemoteTrigger, Signed, Verified,
     Watch, WatchError, WatchMethod,

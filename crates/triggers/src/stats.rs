@@ -82,6 +82,12 @@ impl Triggers {
         }
         Ok(stats)
     }
+
+    /// How many deliveries of all projects ended dead and are still kept; an index has no others.
+    pub async fn dead(&self) -> Result<u64, StoreError> {
+        let row = self.0.db.optional("select count(*) as found from trigger_deliveries where state = 'dead'", args![]).await?;
+        row.as_ref().map_or(Ok(0), count)
+    }
 }
 
 fn count(row: &Row) -> Result<u64, StoreError> {

@@ -1,6 +1,7 @@
 //! Running a revision: what it is, under which limits, and the record of it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kernel::json::{MAX_DEPTH as MAX_NESTING, depth_exceeds, size};
@@ -128,6 +129,22 @@ impl Drop for Recorder {
     }
 }
 
+/// Counts a run as long as it is under way.
+struct UnderWay<'a>(&'a Workflows);
+
+impl<'a> UnderWay<'a> {
+    fn begin(workflows: &'a Workflows) -> Self {
+        workflows.0.running.fetch_add(1, Ordering::Relaxed);
+        Self(workflows)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Runs workflows without asking anybody. There is one, and it cannot be copied: whoever holds it asks the project's rules.
 #[derive(Debug)]
 pub struct Executor(Workflows);
@@ -154,7 +171,13 @@ impl Executor {
 }
 
 impl Workflows {
+    /// How many runs are under way on this node. A run has a row only once it has ended, so nobody knows of those of other nodes.
+    pub fn running(&self) -> u64 {
+        self.0.running.load(Ordering::Relaxed)
+    }
+
     async fn run_found(&self, scope: Scope, found: &Retrieved, request: InvokeRequest) -> InvokeReply {
+        let _under_way = UnderWay::begin(self);
         let run = Run {
             id: RunId::new(),
             project: scope.project,

@@ -1,6 +1,7 @@
 //! Workflows and environments: artifact, variant and revision, deployment, embeds, and running a revision. It must never know what a tool
 //! is; a step that calls one goes through a port. Only who holds the `Executor` can run anything.
 
+mod calling;
 pub mod changeset;
 mod commit;
 mod data;
@@ -26,6 +27,7 @@ mod store;
 mod tags;
 mod unread;
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use ::store::Db;
@@ -36,6 +38,7 @@ use kernel::signed::Signer;
 use secrets::Secrets;
 use work::Workers;
 
+pub use calling::CallingWorkflow;
 pub use commit::{Change, Committed, Delta, NewRevision};
 pub use environments::{DEFAULT_ENVIRONMENTS, Deploy, Deployed};
 pub use error::{MissingRow, RowKind, WorkflowError};
@@ -64,6 +67,8 @@ struct Inner {
     limits: RunLimits,
     workers: Workers,
     caller: OnceLock<Arc<dyn StepCaller>>,
+    /// How many runs are under way on this node.
+    running: AtomicU64,
 }
 
 /// What workflows are made of.
@@ -83,7 +88,8 @@ impl Workflows {
     /// The workflows, and the one handle that runs them.
     pub fn open(parts: Parts) -> (Self, Executor) {
         let Parts { db, clock, egress, signer, sealer, secrets, limits, workers } = parts;
-        let workflows = Self(Arc::new(Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller: OnceLock::new() }));
+        let (caller, running) = (OnceLock::new(), AtomicU64::new(0));
+        let workflows = Self(Arc::new(Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller, running }));
         let executor = Executor::over(workflows.clone());
         (workflows, executor)
     }

@@ -23,6 +23,9 @@ impl Calls {
                 if let Err(error) = calls.mark_lost().await {
                     tracing::warn!(%error, "calls of nodes that went away could not be looked for");
                 }
+                if let Err(error) = calls.say_here().await {
+                    tracing::warn!(%error, "other nodes could not be told that this one is here");
+                }
                 if stop.run_until_cancelled(tokio::time::sleep(calls.0.audit.settings.lease)).await.is_none() {
                     return;
                 }
@@ -41,7 +44,8 @@ impl Calls {
             self.0.audit.count(Outcome::Unknown, lost);
             tracing::warn!(calls = lost, "calls were under way when their server went away; their outcome is unknown");
         }
-        self.0.db.execute("delete from nodes where alive_until <= $2 and id <> $1", args![node, now]).await?;
+        let gone = "delete from nodes where alive_until <= $2 and seen_at <= $3 and id <> $1";
+        self.0.db.execute(gone, args![node, now, self.gone_before(now)]).await?;
         Ok(lost)
     }
 }

@@ -1,18 +1,18 @@
 //! The audit trail: a row for every call. What changes something has its row before it goes out.
 
 mod lost;
+mod nodes;
 mod writer;
 
 use std::time::Duration;
 
-use connections::Consumer;
-use futures_util::future::BoxFuture;
 use kernel::{AgentId, CallId, CallRef, ConnectionId, KeyId, Origin, ProjectId, Timestamp, UserId, suggest};
 use store::{PageSize, Row, StoreError, args, page_sql};
 
 use crate::call::tool_name;
 use crate::{CallError, Calls};
 
+pub use nodes::Node;
 pub(crate) use writer::Audit;
 
 macro_rules! columns {
@@ -179,21 +179,5 @@ impl Calls {
         let page = page.read(&rows, CallRecord::read)?;
         let cursor = page.cursor(|last| last.id.to_string());
         Ok(CallPage { calls: page.rows, cursor })
-    }
-}
-
-/// The calls made through a connection count as its use.
-impl Consumer for Calls {
-    fn kind(&self) -> &'static str {
-        "tools"
-    }
-
-    fn count(&self, project: ProjectId, connection: ConnectionId) -> BoxFuture<'_, Result<i64, StoreError>> {
-        Box::pin(async move {
-            self.0.audit.settled().await;
-            let sql = "select count(*) as calls from tool_calls where project_id = $1 and connection_id = $2";
-            let row = self.0.db.optional(sql, args![project, connection]).await?;
-            row.map_or(Ok(0), |row| row.get("calls"))
-        })
     }
 }

@@ -18,6 +18,9 @@ use url::form_urlencoded;
 
 use super::Client;
 
+/// The most scopes that are kept of a reply, and the longest.
+const MAX_SCOPES: usize = 200;
+const MAX_SCOPE: usize = 200;
 /// How long a token request may take; the lease on a refresh is longer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_REPLY: usize = 64 << 10;
@@ -38,6 +41,8 @@ pub(crate) struct Tokens {
     pub(crate) access_token: String,
     pub(crate) refresh_token: Option<String>,
     pub(crate) lifetime: Option<u64>,
+    /// What was granted, where the reply says so.
+    pub(crate) scopes: Option<Vec<String>>,
     pub(crate) kept: Vec<(String, String)>,
 }
 
@@ -175,12 +180,27 @@ fn tokens(reply: &Value, reading: TokenReplyShape<'_>) -> Option<Tokens> {
     };
     let lifetime = root.get("expires_in").or_else(|| reply.get("expires_in")).and_then(seconds).filter(|lifetime| *lifetime > 0);
     let kept = reading.keep.iter().filter_map(|(name, pointer)| Some((name.clone(), plain_text(reply.pointer(pointer)?)?))).collect();
-    Some(Tokens {
-        access_token: text(root, "access_token")?,
-        refresh_token: text(root, "refresh_token").or_else(|| text(reply, "refresh_token")),
-        lifetime: lifetime.or(reading.lifetime),
-        kept,
-    })
+    let access_token = text(root, "access_token")?;
+    let refresh_token = text(root, "refresh_token").or_else(|| text(reply, "refresh_token"));
+    let mut scopes = root.get("scope").or_else(|| reply.get("scope")).and_then(granted);
+    if let Some(scopes) = &mut scopes {
+        // They are shown, so nothing that is a secret may stand among them.
+        scopes.retain(|scope| !scope.contains(&access_token) && !refresh_token.as_ref().is_some_and(|token| scope.contains(token)));
+    }
+    Some(Tokens { access_token, refresh_token, lifetime: lifetime.or(reading.lifetime), scopes, kept })
+}
+
+/// The scopes that a reply names: a text with spaces or, at some providers, commas between them, or a list.
+fn granted(scope: &Value) -> Option<Vec<String>> {
+    let named: Vec<&str> = match scope {
+        Value::String(text) => text.split([' ', ',']).collect(),
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
+        _ => return None,
+    };
+    let is_shown = |scope: &&str| !scope.is_empty() && scope.len() <= MAX_SCOPE && !scope.contains(char::is_control);
+    let scopes: Vec<String> = named.into_iter().map(str::trim).filter(is_shown).take(MAX_SCOPES).map(str::to_owned).collect();
+    // An empty text says nothing, as if it were left out.
+    (!scopes.is_empty()).then_some(scopes)
 }
 
 #[cfg(test)]
@@ -219,10 +239,30 @@ mod tests {
         assert_eq!(reply(200, r#"{"access_token": "a", "expires_in": 59.5}"#, plain).unwrap().lifetime, Some(59));
         let tokens = reply(200, "access_token=a&scope=repo&token_type=bearer", plain).unwrap();
         assert_eq!((tokens.access_token.as_str(), tokens.lifetime), ("a", Some(7200)));
+        assert_eq!(tokens.scopes.unwrap(), ["repo"]);
         let keep = BTreeMap::from([("team".to_owned(), "/team/id".to_owned())]);
         let nested = TokenReplyShape { root: Some("/authed_user"), lifetime: None, keep: &keep };
         let tokens = reply(200, r#"{"ok": true, "team": {"id": "T1"}, "authed_user": {"access_token": "u"}}"#, nested).unwrap();
         assert_eq!((tokens.access_token.as_str(), tokens.kept), ("u", vec![("team".to_owned(), "T1".to_owned())]));
+    }
+
+    #[test]
+    fn granted_scopes_are_read_in_every_form_and_hold_no_token() {
+        let none = BTreeMap::new();
+        let plain = TokenReplyShape { root: None, lifetime: None, keep: &none };
+        for (scope, read) in [
+            (r#""repo  read:user""#, Some(vec!["repo", "read:user"])),
+            (r#""repo,gist""#, Some(vec!["repo", "gist"])),
+            (r#"["repo", "gist", 1]"#, Some(vec!["repo", "gist"])),
+            (r#""repo t0ken-1 x-refr3sh-1""#, Some(vec!["repo"])),
+            (r#""""#, None),
+            ("null", None),
+            ("7", None),
+        ] {
+            let body = format!(r#"{{"access_token": "t0ken-1", "refresh_token": "refr3sh-1", "scope": {scope}}}"#);
+            let scopes = reply(200, &body, plain).unwrap().scopes;
+            assert_eq!(scopes.as_deref(), read.map(|read| read.into_iter().map(str::to_owned).collect::<Vec<_>>()).as_deref(), "{scope}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The operator's routes: accounts, projects and keys.
+//! The operator's routes: accounts, projects, keys, and how the deployment stands.
 
 pub mod keys;
 pub mod projects;
 pub mod simple_accounts;
+pub mod status;

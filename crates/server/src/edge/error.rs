@@ -249,6 +249,7 @@ impl From<connections::ConnectionError> for ApiError {
             E::UnknownScheme { .. } => Self::new(Code::AuthSchemeNotFound, text),
             E::NoApp(_) => Self::new(Code::OauthAppMissing, text),
             E::Field(_) => Self::new(Code::CredentialFieldInvalid, text),
+            E::Words(_) => Self::new(Code::ValueInvalid, text),
             E::Refused { .. } => Self::new(Code::CredentialRefused, text),
             E::Taken { provider, integration, slug } => {
                 let conflict = json!({"provider_key": provider, "integration_key": integration, "slug": slug});
@@ -438,6 +439,7 @@ impl From<triggers::TriggerError> for ApiError {
             E::Invalid(_) => Self::new(Code::TriggerInvalid, text),
             E::Reference(_) => Self::new(Code::TriggerTargetInvalid, text),
             E::BadRequest(_) => Self::new(Code::RequestInvalid, text),
+            E::Filter(_) => Self::new(Code::FilterInvalid, text),
             E::Taken { subscription, trigger } => {
                 let conflict = json!({"subscription_id": subscription, "trigger_id": trigger});
                 Self::conflict(Code::SubscriptionTaken, text, conflict)

@@ -11,6 +11,7 @@ connection_routes!(
     "/tools/connections/{connection_id}/refresh",
     "/tools/connections/{connection_id}/revoke",
     "/tools/connections/{connection_id}/usage",
+    "/tools/connections/{connection_id}/consumers",
     "view_tools",
     "edit_tools",
     ViewTools,
@@ -22,6 +23,8 @@ connection_routes!(
         "delete_tool_connection",
         "refresh_tool_connection",
         "revoke_tool_connection",
-        "fetch_tool_connection_usage"
+        "fetch_tool_connection_usage",
+        "edit_tool_connection",
+        "list_tool_connection_consumers"
     ]
 );

@@ -11,6 +11,7 @@ connection_routes!(
     "/triggers/connections/{connection_id}/refresh",
     "/triggers/connections/{connection_id}/revoke",
     "/triggers/connections/{connection_id}/usage",
+    "/triggers/connections/{connection_id}/consumers",
     "view_triggers",
     "edit_triggers",
     ViewTriggers,
@@ -22,6 +23,8 @@ connection_routes!(
         "delete_trigger_connection",
         "refresh_trigger_connection",
         "revoke_trigger_connection",
-        "fetch_trigger_connection_usage"
+        "fetch_trigger_connection_usage",
+        "edit_trigger_connection",
+        "list_trigger_connection_consumers"
     ]
 );

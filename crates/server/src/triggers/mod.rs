@@ -6,4 +6,5 @@ pub mod connections;
 pub mod deliveries;
 pub mod ingress;
 pub mod schedules;
+pub mod stats;
 pub mod subscriptions;

@@ -27,6 +27,8 @@ const CONNECTIONS: Table = Table::new(&[
     Column::text("WHY"),
 ])
 .when_empty("nothing is connected; `toolyard connect INTEGRATION` connects an account, `toolyard integrations` lists what there is");
+const CONSUMERS: Table =
+    Table::new(&[Column::text("KIND"), Column::text("NAME"), Column::id("ID")]).when_empty("no agent, trigger or workflow uses it");
 const OAUTH_APPS: Table = Table::new(&[Column::text("INTEGRATION"), Column::text("CLIENT ID"), Column::id("ID")])
     .when_empty("there are no OAuth apps; `toolyard oauth-app set INTEGRATION --client-id ID` keeps one");
 
@@ -66,6 +68,13 @@ pub(super) struct ConnectionsArgs {
 enum ConnectionsCommand {
     /// List connections
     List(ShowArgs),
+    /// List the agents, triggers and workflows that use a connection
+    Consumers {
+        /// Slug or id
+        connection: String,
+        #[command(flatten)]
+        show: ShowArgs,
+    },
     /// Renew a connection, or start over where a person is needed
     Refresh {
         /// Slug or id
@@ -305,6 +314,18 @@ pub(super) async fn connections(config: Config, args: ConnectionsArgs) -> anyhow
             }
             let rows: Vec<_> = list(&reply, "connections").iter().map(row).collect();
             CONNECTIONS.show(&rows);
+        }
+        ConnectionsCommand::Consumers { connection, show: ShowArgs { json, remote } } => {
+            let client = Client::new(&config, &remote)?;
+            let id = text(&named(&client, &connection).await?, "id");
+            let reply = client.get(&format!("/tools/connections/{}/consumers", encode(&id))).await?;
+            if json {
+                print::json(&reply);
+                return Ok(());
+            }
+            let row = |user: &Value| vec![text(user, "kind"), text(user, "name"), text(user, "id")];
+            let rows: Vec<_> = list(&reply, "consumers").iter().map(row).collect();
+            CONSUMERS.show(&rows);
         }
         ConnectionsCommand::Refresh { connection, remote } => {
             let client = Client::new(&config, &remote)?;

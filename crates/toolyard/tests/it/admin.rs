@@ -5,8 +5,10 @@ use std::time::Duration;
 use http::Method;
 use kernel::{Permission, Role};
 use serde_json::{Value, json};
+use store::args;
 
-use crate::support::{Database, Test, on_both};
+use crate::approvals::ask_before;
+use crate::support::{Database, Fake, Test, on_both};
 
 on_both! {
     async fn an_account_is_a_user_with_a_project_and_a_key(test: &Test) {
@@ -91,6 +93,38 @@ on_both! {
         let operator = test.yard.operator_key.expose();
         test.request(Method::POST, "/tools/connections/query", Some(format!("Access {operator}")), None).await.expect(401);
         test.request(Method::POST, "/tools/connections/query", Some(format!("ApiKey {operator}")), None).await.expect(401);
+    }
+
+    async fn the_operator_sees_how_the_deployment_stands(test: &Test) {
+        ask_before(test, "tools.native.fake.MAKE_*", "ask").await;
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": "x"})).await.expect(202);
+        let status = test.admin(Method::GET, "/admin/status", None).await.expect(200);
+        assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(status["started_at"], test.yard.started_at.to_string());
+        assert_eq!(status["database"], test.yard.db.kind());
+        assert_eq!(status["nodes"].as_array().unwrap().len(), 1, "{status}");
+        let queues = json!({"deliveries_ready": 0, "deliveries_running": 0, "deliveries_dead": 0, "runs_running": 0, "approvals_pending": 1});
+        assert_eq!(status["queues"], queues);
+        let settings = status["settings"].as_array().unwrap();
+        let of = |name: &str| settings.iter().find(|setting| setting["name"] == name).unwrap().clone();
+        assert_eq!(of("body_limit"), json!({"name": "body_limit", "value": "1048576", "source": "default"}));
+        assert_eq!(of("sealing_key"), json!({"name": "sealing_key", "value": "not set", "source": "default"}));
+        assert!(settings.iter().all(|setting| !setting["value"].as_str().unwrap().contains(test.yard.operator_key.expose())));
+
+        // Another node that said that it is there, and one that has not for long.
+        let (here, gone) = (uuid::Uuid::now_v7(), uuid::Uuid::now_v7());
+        let sql = "insert into nodes (id, alive_until, seen_at) values ($1, 0, $2)";
+        let now = test.clock.now();
+        for (id, seen) in [(here, now.minus(Duration::from_mins(1))), (gone, now.minus(Duration::from_mins(5)))] {
+            test.yard.db.execute(sql, args![id, seen]).await.unwrap();
+        }
+        test.yard.calls.mark_lost().await.unwrap();
+        let nodes = test.admin(Method::GET, "/admin/status", None).await.expect(200)["nodes"].take();
+        assert_eq!((nodes.as_array().unwrap().len(), &nodes[1]["id"]), (2, &json!(here)));
+        let rows = test.yard.db.all("select id from nodes", args![]).await.unwrap();
+        assert_eq!(rows.iter().filter(|row| row.get::<uuid::Uuid>("id").unwrap() == gone).count(), 0);
     }
 
     async fn projects_come_and_go(test: &Test) {

@@ -1,11 +1,65 @@
 //! `/tools/connections` and `/triggers/connections`: keys and the life of a row.
 
-use http::Method;
-use serde_json::json;
+use std::time::Duration;
 
-use crate::support::{Database, Fake, Test, fake_connection, on_both};
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Database, Fake, Reply, Test, fake_connection, on_both, until};
+
+async fn patch(test: &Test, path: &str, change: Value) -> Reply {
+    test.request(Method::PATCH, path, Some(format!("ApiKey {}", test.owner)), Some(json!({"connection": change}))).await
+}
 
 on_both! {
+    async fn a_connection_is_called_as_people_like(test: &Test) {
+        let fake = Fake::start().await;
+        let made = test.connect_fake(&fake, "main").await;
+        let id = made["id"].as_str().unwrap();
+        let (tools, triggers) = (format!("/tools/connections/{id}"), format!("/triggers/connections/{id}"));
+        let named = patch(test, &tools, json!({"name": "Ann's", "description": "for reports"})).await.expect(200);
+        assert_eq!((&named["count"], &named["connection"]["name"]), (&json!(1), &json!("Ann's")));
+        let kept = patch(test, &triggers, json!({"name": null})).await.expect(200)["connection"].take();
+        assert_eq!((&kept["name"], &kept["description"], &kept["slug"]), (&Value::Null, &json!("for reports"), &json!("main")));
+        assert_eq!(patch(test, &tools, json!({})).await.expect(200)["connection"], kept, "what is left out stays");
+        for (change, words) in [
+            (json!({"name": ""}), "send null to clear it"),
+            (json!({"name": "x".repeat(256)}), "more than 255"),
+            (json!({"name": "a\nb"}), "cannot be shown"),
+            (json!({"description": "x".repeat(2001)}), "more than 2000"),
+            (json!({"name": 7}), "name"),
+            (json!({"slug": "other"}), "slug"),
+            (json!({"name": "a\u{0}b"}), ""),
+        ] {
+            let told = patch(test, &tools, change.clone()).await.detail(422);
+            assert!(told.contains(words), "{change}: {told}");
+        }
+        assert_eq!(test.get(&tools).await.expect(200)["connection"], kept, "what was refused changed nothing");
+        // It still works as it did.
+        test.call("tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await.expect(200);
+        let nobody = format!("/tools/connections/{}", uuid::Uuid::now_v7());
+        assert_eq!(patch(test, &nobody, json!({"name": "x"})).await.expect(404)["code"], "connection_not_found");
+    }
+
+    async fn a_connection_says_when_it_was_last_used(test: &Test) {
+        let fake = Fake::start().await;
+        let made = test.connect_fake(&fake, "main").await;
+        let path = format!("/tools/connections/{}", made["id"].as_str().unwrap());
+        let last = async || test.get(&path).await.expect(200)["connection"]["last_used_at"].as_str().map(str::to_owned);
+        let used = async || test.call("tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await.expect(200);
+        assert_eq!(last().await, None);
+        used().await;
+        until("it is noted", async || last().await.is_some()).await;
+        let first = last().await;
+        test.clock.advance(Duration::from_mins(59));
+        used().await;
+        test.clock.advance(Duration::from_mins(1));
+        assert_eq!(last().await, first, "noted once an hour at most");
+        used().await;
+        until("it is noted again", async || last().await > first).await;
+        assert_eq!(test.get(&path).await.expect(200)["connection"]["updated_at"], made["updated_at"], "nobody changed it");
+    }
+
     async fn a_key_is_proven_sealed_and_never_shown(test: &Test) {
         let fake = Fake::start().await;
         let made = test.connect_fake(&fake, "main").await;

@@ -4,7 +4,7 @@ use axum::body::Body;
 use http::Request;
 use serde_json::{Value, json};
 
-use crate::reserved::workflow;
+use crate::reserved::{commit, workflow};
 use crate::support::{Database, Fake, Test, on_both, until};
 use crate::triggers::send;
 
@@ -40,6 +40,43 @@ fn hooks(fake: &Fake) -> Vec<(String, String)> {
 }
 
 on_both! {
+    async fn whoever_would_miss_a_connection_is_named(test: &Test) {
+        let fake = Fake::start().await;
+        let (main, other) = (test.connect_fake(&fake, "main").await, test.connect_fake(&fake, "other").await);
+        let step = |slug: &str| json!({"name": "get", "call": format!("tools.native.fake.GET_A_THING.{slug}"), "arguments": {"owner": "o", "path": "p"}});
+        let steps = |slug: &str| json!({"kind": "steps", "steps": [step(slug)]});
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let made = async |slug: &str, data: Value| {
+            let body = json!({"workflow": {"slug": slug, "data": data}});
+            test.post("/simple/workflows", body).await.expect(200)["workflow"].take()
+        };
+        let calls = made("calls", steps("main")).await;
+        made("talks", json!({"kind": "echo", "parameters": {"of": "tools.native.fake.GET_A_THING.main"}})).await;
+        let moved = made("moved", steps("main")).await;
+        commit(test, moved["variant_id"].as_str().unwrap(), steps("other")).await;
+        let gone = made("gone", steps("main")).await;
+        test.post(&format!("/workflows/{}/archive", gone["id"].as_str().unwrap()), json!({})).await.expect(200);
+        let watched = watch(test, &main, "a").await;
+        let agent = |name: &str, config: Value| json!({"name": name, "agent_type": "custom", "tool_ids": [{"id": "fake", "config": config}]});
+        let any = test.post("/agents", agent("any", json!({}))).await.expect(200);
+        test.post("/agents", agent("only other", json!({"connection": "other"}))).await.expect(200);
+
+        let path = |root: &str, row: &Value| format!("/{root}/connections/{}/consumers", row["id"].as_str().unwrap());
+        let listed = test.get(&path("tools", &main)).await.expect(200);
+        let user = |kind: &str, id: &Value, name: &str| json!({"kind": kind, "id": id, "name": name});
+        let expected = [
+            user("workflow", &calls["id"], "calls"),
+            user("subscription", &watched["id"], "THING_CHANGED"),
+            user("agent", &any["public_id"], "any"),
+        ];
+        assert_eq!((&listed["count"], &listed["consumers"]), (&json!(3), &json!(expected)));
+        assert_eq!(test.get(&path("triggers", &main)).await.expect(200), listed);
+        let others = test.get(&path("tools", &other)).await.expect(200);
+        let names: Vec<&str> = others["consumers"].as_array().unwrap().iter().map(|user| user["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["moved", "any", "only other"]);
+        test.get(&format!("/tools/connections/{}/consumers", uuid::Uuid::now_v7())).await.expect(404);
+    }
+
     async fn what_stopped_with_its_connection_starts_again_with_it(test: &Test) {
         let fake = Fake::start().await;
         let connection = test.connect_fake(&fake, "main").await;

@@ -29,6 +29,42 @@ async fn metric(test: &Test, line: &str) -> String {
 }
 
 on_both! {
+    async fn events_and_deliveries_are_counted_over_time(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let fine = webhook(test, "echo", json!({})).await;
+        let fake = Fake::start().await;
+        http_target(test, &fake, "target").await;
+        let refused = webhook(test, "target", json!({})).await;
+        fake.answer_target(&[422]);
+        test.yard.triggers.start().await.unwrap();
+        let hour = Duration::from_hours(1);
+        send(test, fine["url"].as_str().unwrap(), &[], "{}").await.expect(202);
+        settled(test, json!({}), 1).await;
+        test.clock.advance(hour);
+        for url in [&fine["url"], &refused["url"]] {
+            send(test, url.as_str().unwrap(), &[], "{}").await.expect(202);
+        }
+        settled(test, json!({}), 3).await;
+        let stats = test.get("/triggers/stats?since=2h&buckets=2").await.expect(200);
+        assert_eq!(stats["events"], 3);
+        assert_eq!(stats["deliveries"], json!({"ready": 0, "leased": 0, "waiting": 0, "done": 2, "dead": 1, "cancelled": 0}));
+        let now = test.clock.now();
+        let part = |ago: u32, events: u64, dead: u64| json!({"from": now.minus(hour * ago).to_string(), "events": events, "dead": dead});
+        assert_eq!(stats["buckets"], json!([part(2, 0, 0), part(1, 3, 1)]));
+        assert_eq!((&stats["since"], &stats["until"]), (&part(2, 0, 0)["from"], &json!(now.to_string())));
+        let usual = test.get("/triggers/stats").await.expect(200);
+        assert_eq!((&usual["events"], usual["buckets"].as_array().unwrap().len()), (&json!(3), 24));
+        let earlier = test.get("/triggers/stats?since=3d&until=2d&buckets=1").await.expect(200);
+        assert_eq!((&earlier["events"], &earlier["deliveries"]["dead"]), (&json!(0), &json!(0)));
+        for query in ["since=1h&until=2h", "since=now", "buckets=0", "buckets=201", "buckets=-1", "since=then", "from=1h"] {
+            test.get(&format!("/triggers/stats?{query}")).await.expect(422);
+        }
+        let stranger = test.key("elsewhere", Role::Owner, None).await;
+        assert_eq!(test.get_as(&stranger, "/triggers/stats").await.expect(200)["events"], 0);
+        let status = test.admin(Method::GET, "/admin/status", None).await.expect(200);
+        assert_eq!(status["queues"]["deliveries_dead"], 1);
+    }
+
     async fn what_cannot_heal_is_not_tried_again(test: &Test) {
         test.yard.triggers.start().await.unwrap();
         let fake = Fake::start().await;

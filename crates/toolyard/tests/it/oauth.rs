@@ -92,13 +92,21 @@ on_both! {
         assert!(page.text.contains("\"type\":\"tools:oauth:complete\"") && page.text.contains("\"slug\":\"main\""));
         let made = read(test, &id).await;
         assert_eq!((&made["flags"]["is_valid"], &made["meta"]["account"]["label"]), (&json!(true), &json!("ann")));
+        let asked = authorize.parse::<Url>().unwrap().query_pairs().find(|(name, _)| name == "scope").unwrap().1.into_owned();
+        let mut asked: Vec<&str> = asked.split(' ').collect();
+        let mut granted: Vec<&str> = made["scopes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        asked.sort_unstable();
+        granted.sort_unstable();
+        assert_eq!(granted, asked);
         let me = Test::content(test.call("tools.native.oidc.GET_ME.main", json!({})).await);
         assert_eq!(me["data"]["login"], "ann");
         let replayed = come_back(test, &back).await;
         assert_eq!(replayed.status, 400, "a state is used once");
         test.post(&format!("/tools/connections/{id}/revoke"), json!({})).await.expect(200);
         assert_eq!(come_back(test, &back).await.status, 400);
-        assert_eq!(read(test, &id).await["flags"]["is_valid"], false, "a replay does not bring a revoked connection back");
+        let revoked = read(test, &id).await;
+        assert_eq!(revoked["flags"]["is_valid"], false, "a replay does not bring a revoked connection back");
+        assert!(revoked["scopes"].is_null(), "{revoked}");
     }
 
     async fn looking_at_the_address_does_not_use_up_the_state(test: &Test) {

@@ -304,7 +304,7 @@ fn shows_more(path: &str) -> bool {
 
 /// Whether an answer holds no rows: a list says so itself, anything else by its count.
 fn is_empty(body: &Value) -> bool {
-    let counted = ["count", "total", "total_agents"].iter().any(|count| body[*count] == 0);
+    let counted = ["count", "total", "total_agents", "events"].iter().any(|count| body[*count] == 0);
     // Days are there whether something happened or not.
     let idle = |day: &Value| day["assigned"] == 0 && day["active"] == 0;
     let idle = body["days"].as_array().is_some_and(|days| days.iter().all(idle));

@@ -273,6 +273,7 @@ impl World {
                 let credentials = json!({"base": self.fake.url, "api_key": "sk-fake-123456"});
                 fake_connection(&name, &json!({"auth_scheme": "api_key", "credentials": credentials}))
             }
+            "edit_tool_connection" | "edit_trigger_connection" => json!({"connection": {"name": name}}),
             "import_openapi" => {
                 let paths = json!({"/x": {"get": {}}});
                 let document =
