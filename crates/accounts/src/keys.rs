@@ -100,6 +100,7 @@ fn read_permissions(names: &Value) -> PermissionSet {
 pub struct Holder {
     /// The name of the key; nothing for a person who signed in.
     pub key: Option<String>,
+    pub user: Option<UserId>,
     pub person: Option<String>,
     /// The name of the client that they let act for them.
     pub client: Option<String>,
@@ -166,14 +167,16 @@ impl Accounts {
 
     /// Whose keys, memberships and grants a project has, or had: for records that name them.
     pub async fn holders(&self, project: ProjectId) -> Result<HashMap<KeyId, Holder>, StoreError> {
-        let sql = "select k.id, k.name, coalesce(u.name, u.email) as person, null as client from api_keys k \
+        let sql = "select k.id, k.name, k.user_id, coalesce(u.name, u.email) as person, null as client from api_keys k \
                    left join users u on u.id = k.user_id where k.project_id = $1 union all \
-                   select m.id, null, coalesce(u.name, u.email), null from members m join users u on u.id = m.user_id where m.project_id = $1 union all \
-                   select g.id, k.name, coalesce(u.name, u.email), g.client_name from oauth_grants g left join api_keys k on k.id = g.key_id \
+                   select m.id, null, m.user_id, coalesce(u.name, u.email), null from members m join users u on u.id = m.user_id where m.project_id = $1 union all \
+                   select g.id, k.name, coalesce(g.user_id, k.user_id), coalesce(u.name, u.email), g.client_name from oauth_grants g left join api_keys k on k.id = g.key_id \
                    left join users u on u.id = coalesce(g.user_id, k.user_id) where g.project_id = $1";
         let rows = self.db.all(sql, args![project]).await?;
-        let holder =
-            |row: &Row| Ok::<_, StoreError>(Holder { key: row.get("name")?, person: row.get("person")?, client: row.get("client")? });
+        let holder = |row: &Row| {
+            let (user, person) = (row.get("user_id")?, row.get("person")?);
+            Ok::<_, StoreError>(Holder { key: row.get("name")?, user, person, client: row.get("client")? })
+        };
         rows.iter().map(|row| Ok((row.get("id")?, holder(row)?))).collect()
     }
 

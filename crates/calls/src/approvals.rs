@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use kernel::{ApprovalId, Budget, KeyId, ProjectId, Scope, Timestamp, UserId};
+use kernel::{AgentId, ApprovalId, Budget, KeyId, ProjectId, Scope, Timestamp, UserId};
 use serde_json::{Value, json};
-use store::{PageSize, Row, StoreError, Usage, args, page_bytes, page_sql};
+use store::{PageSize, Row, StoreError, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
 
 use crate::idempotency::fingerprint;
@@ -19,7 +19,8 @@ const MAX_NOTE: usize = 1000;
 
 macro_rules! columns {
     () => {
-        "project_id, id, key_id, user_id, call_ref, arguments, status, note, decided_by_id, decided_at, created_at, expires_at"
+        "project_id, id, key_id, user_id, call_ref, arguments, status, note, decided_by_id, decided_at, created_at, expires_at, \
+         agent_id, rule"
     };
 }
 
@@ -58,7 +59,11 @@ pub struct Approval {
     pub id: ApprovalId,
     pub key: KeyId,
     pub user: Option<UserId>,
+    /// The agent that made the call.
+    pub agent: Option<AgentId>,
     pub call_ref: String,
+    /// The pattern of the rule that asked; nothing where the default did, or the caller itself.
+    pub rule: Option<String>,
     pub arguments: Value,
     pub status: ApprovalStatus,
     pub note: Option<String>,
@@ -93,7 +98,9 @@ impl Approval {
             id: row.get("id")?,
             key: row.get("key_id")?,
             user: row.get("user_id")?,
+            agent: row.get("agent_id")?,
             call_ref: row.get("call_ref")?,
+            rule: row.get("rule")?,
             arguments: row.get("arguments")?,
             status: if is_over { ApprovalStatus::Expired } else { status },
             note: row.get("note")?,
@@ -122,7 +129,24 @@ pub struct ApprovalPage {
 
 /// That a call may run, and the approval that was used up for it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Permit(Option<ApprovalId>);
+pub(crate) struct Permit {
+    approval: Option<ApprovalId>,
+    waited: Option<Duration>,
+}
+
+impl Permit {
+    /// A call that was approved, and when it was asked about and decided.
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let (asked, decided): (Timestamp, Option<Timestamp>) = (row.get("created_at")?, row.get("decided_at")?);
+        let waited = decided.map(|decided| u64::try_from(decided.micros().saturating_sub(asked.micros())).unwrap_or(0));
+        Ok(Self { approval: Some(row.get("id")?), waited: waited.map(Duration::from_micros) })
+    }
+
+    /// How long a person took to say yes.
+    pub(crate) fn waited(self) -> Option<Duration> {
+        self.waited
+    }
+}
 
 impl Calls {
     /// How many approvals of all projects wait for a person, for the operator; an index has no others.
@@ -133,15 +157,21 @@ impl Calls {
     }
 
     /// Uses up an approval of exactly this call, or asks for one.
-    pub(crate) async fn use_approval(&self, scope: Scope, call_ref: &str, asked: PermissionRequest<'_>) -> Result<Permit, CallError> {
+    pub(crate) async fn use_approval(
+        &self,
+        scope: Scope,
+        call_ref: &str,
+        asked: PermissionRequest<'_>,
+        rule: Option<String>,
+    ) -> Result<Permit, CallError> {
         let arguments = Value::Object(asked.whole.clone());
         let print = fingerprint(call_ref, &arguments);
         let now = self.0.clock.now();
         let sql = "update tool_approvals set status = 'used' where project_id = $1 and (status = 'approved' or $5) and id = \
                    (select id from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 \
-                   and (status = 'approved' or (status = 'used' and $5)) and expires_at > $4 order by id limit 1) returning id";
+                   and (status = 'approved' or (status = 'used' and $5)) and expires_at > $4 order by id limit 1) returning id, created_at, decided_at";
         if let Some(row) = self.0.db.returning(sql, args![scope.project, scope.key, print.as_slice(), now, asked.all_tries]).await? {
-            return Ok(Permit(Some(row.get("id")?)));
+            return Ok(Permit::read(&row)?);
         }
         let sql = concat!(
             "select ",
@@ -154,33 +184,13 @@ impl Calls {
             let known = Approval::read(&row, now)?;
             return Err(if known.status == ApprovalStatus::Denied { denied(&known) } else { CallError::Waiting(Box::new(known)) });
         }
-        Err(CallError::Waiting(Box::new(self.ask_somebody(scope, call_ref, &print, arguments, now).await?)))
-    }
-
-    /// Undoes the use of an approval by a call that never left.
-    pub(crate) async fn give_back(&self, scope: Scope, permit: Permit) -> Result<(), StoreError> {
-        let Some(approval) = permit.0 else { return Ok(()) };
-        let sql = "update tool_approvals set status = 'approved' where project_id = $1 and id = $2 and status = 'used'";
-        self.0.db.execute(sql, args![scope.project, approval]).await?;
-        Ok(())
-    }
-
-    async fn ask_somebody(
-        &self,
-        scope: Scope,
-        call_ref: &str,
-        print: &[u8],
-        arguments: Value,
-        now: Timestamp,
-    ) -> Result<Approval, CallError> {
-        let written = arguments.to_string();
-        let size = Usage::row(written.len());
-        self.0.limits.approvals.admit(self.0.db.usage(scope.project, APPROVALS).await?, size)?;
         let approval = Approval {
             id: ApprovalId::new(),
             key: scope.key,
             user: scope.user,
+            agent: asked.agent,
             call_ref: call_ref.to_owned(),
+            rule,
             arguments,
             status: ApprovalStatus::Pending,
             note: None,
@@ -189,25 +199,43 @@ impl Calls {
             created_at: now,
             expires_at: now.plus(LIFETIME),
         };
-        let sql = "insert into tool_approvals (project_id, id, key_id, user_id, call_ref, fingerprint, arguments, status, created_at, expires_at, size) \
-                   values ($1, $2, $3, $4, $5, $6, $7, 'pending', $8, $9, $10)";
-        let args = args![
-            scope.project,
-            approval.id,
-            approval.key,
-            approval.user,
-            call_ref,
-            print,
-            written,
-            approval.created_at,
-            approval.expires_at,
-            size.bytes
-        ];
+        self.ask_somebody(scope, &approval, &print).await?;
+        Err(CallError::Waiting(Box::new(approval)))
+    }
+
+    /// Undoes the use of an approval by a call that never left.
+    pub(crate) async fn give_back(&self, scope: Scope, permit: Permit) -> Result<(), StoreError> {
+        let Some(approval) = permit.approval else { return Ok(()) };
+        let sql = "update tool_approvals set status = 'approved' where project_id = $1 and id = $2 and status = 'used'";
+        self.0.db.execute(sql, args![scope.project, approval]).await?;
+        Ok(())
+    }
+
+    async fn ask_somebody(&self, scope: Scope, approval: &Approval, print: &[u8]) -> Result<(), CallError> {
+        let written = approval.arguments.to_string();
+        let size = Usage::row(written.len());
+        self.0.limits.approvals.admit(self.0.db.usage(scope.project, APPROVALS).await?, size)?;
+        let row = row! {
+            project_id: scope.project,
+            id: approval.id,
+            key_id: approval.key,
+            user_id: approval.user,
+            agent_id: approval.agent,
+            call_ref: approval.call_ref.as_str(),
+            rule: approval.rule.as_deref(),
+            fingerprint: print,
+            arguments: written,
+            status: approval.status.name(),
+            created_at: approval.created_at,
+            expires_at: approval.expires_at,
+            size: size.bytes,
+        };
         let mut tx = self.0.db.begin().await?;
-        tx.execute(sql, args).await?;
+        tx.insert("tool_approvals", row).await?;
         tx.count(scope.project, APPROVALS, size).await?;
         tx.commit().await?;
-        Ok(approval)
+        self.announce(scope.project, approval);
+        Ok(())
     }
 
     pub async fn approvals(&self, scope: Scope, filter: &ApprovalFilter) -> Result<ApprovalPage, CallError> {

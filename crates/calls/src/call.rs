@@ -1,7 +1,8 @@
 //! The walk of a tool call: ref, target, arguments, credential, runner, record.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use catalog::{Action, CatalogError, Integration, Reach};
@@ -12,7 +13,7 @@ use egress::EgressError;
 use futures_util::FutureExt;
 use kernel::json::{MAX_DEPTH, depth_exceeds, size};
 use kernel::schema::Violation;
-use kernel::{ApprovalId, Budget, CallId, CallName, CallRef, ConnectionId, Origin, Scope, Timestamp, suggest};
+use kernel::{ApprovalId, Budget, CallId, CallName, CallRef, ConnectionId, Origin, ProjectId, Scope, Timestamp, suggest};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -20,13 +21,14 @@ use work::{LARGE, in_place};
 use workflows::{InvokeRequest, References};
 
 use crate::approvals::Permit;
+use crate::audit::REPEATS;
 use crate::idempotency::{KeyState, upstream_key};
 use crate::outlive::Outliving;
 use crate::permission::ToolFacts;
 use crate::policy::{DefaultVerdict, PermissionRequest};
 use crate::reserved::{AgentError, Refusal};
 use crate::runs::Run;
-use crate::{Audit, CallError, CallRecord, Calls, GatewayContext, Invocation, Outcome, Progress, RunError, ToolResult, connected};
+use crate::{Audit, CallError, CallRecord, Calls, GatewayContext, Invocation, Outcome, Progress, RunError, Timings, ToolResult, connected};
 
 /// As much of a name as is recorded.
 const MAX_NAME: usize = 300;
@@ -41,6 +43,8 @@ pub struct CallRequest {
     pub idempotency_key: Option<String>,
     /// The caller's own word on this tool; it can only be stricter than the project's.
     pub permission: Option<Verdict>,
+    /// A call that would have to ask is refused, and asks nobody.
+    pub never_asks: bool,
     /// How many workflows called each other to get here.
     pub depth: u32,
     /// Whether the caller is itself a test run.
@@ -77,6 +81,7 @@ pub(crate) struct Call {
     pub(crate) target: CallRef,
     pub(crate) arguments: Map<String, Value>,
     pub(crate) permission: Option<Verdict>,
+    pub(crate) never_asks: bool,
     pub(crate) depth: u32,
     pub(crate) in_test: bool,
     pub(crate) resumes: bool,
@@ -108,6 +113,7 @@ pub(crate) struct Recording {
     audit: Audit,
     record: Option<CallRecord>,
     started: Instant,
+    timings: Mutex<Timings>,
 }
 
 impl Recording {
@@ -122,17 +128,36 @@ impl Recording {
         self.audit.intend(record).await.map_err(CallError::NotRecorded)
     }
 
+    /// Notes where a part of the time went.
+    fn note(&self, part: impl FnOnce(&mut Timings)) {
+        part(&mut self.timings.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Notes how long a person took, where one was asked.
+    pub(crate) fn note_permit(&self, permit: Permit) {
+        if let Some(waited) = permit.waited() {
+            self.note(|timings| timings.approval = Some(waited));
+        }
+    }
+
+    /// The row with what is known at its end.
+    fn ended(&mut self) -> Option<CallRecord> {
+        let timings = *self.timings.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let record = self.record.take()?;
+        Some(CallRecord { duration: self.started.elapsed(), timings, ..record })
+    }
+
     pub(crate) async fn finish(mut self, reply: &Result<CallReply, CallError>, connection: Option<ConnectionId>) {
+        let repeats = reply.as_ref().ok().map(|reply| reply.id).filter(|first| *first != self.id);
         let (outcome, message) = match reply {
-            Ok(CallReply { result: ToolResult { error: None, .. }, id: first, .. }) => {
-                (Outcome::Ok, (*first != self.id).then(|| format!("repeats {first}")))
-            }
+            Ok(CallReply { result: ToolResult { error: None, .. }, .. }) => (Outcome::Ok, repeats.map(|first| format!("{REPEATS}{first}"))),
             Ok(CallReply { result: ToolResult { error, .. }, .. }) => (Outcome::Error, error.clone()),
             Err(error) => (Outcome::Failed, Some(error.to_string())),
         };
         if let Some(record) = &mut self.record {
-            *record = CallRecord { outcome, message, connection, duration: self.started.elapsed(), ..record.clone() };
+            *record = CallRecord { connection, outcome, message, repeats, ..record.clone() };
         }
+        self.record = self.ended();
         // Whoever drops this while the writer is busy leaves the row to the drop.
         let slot = self.audit.slot().await;
         if let (Some(record), Some(slot)) = (self.record.take(), slot) {
@@ -143,8 +168,8 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if let Some(record) = self.record.take() {
-            self.audit.record_now(CallRecord { duration: self.started.elapsed(), ..record });
+        if let Some(record) = self.ended() {
+            self.audit.record_now(record);
         }
     }
 }
@@ -187,7 +212,11 @@ impl Calls {
         let mut traces = Traces::default();
         let is_own_tool = matches!(request.name.target(), Ok(CallRef::Reserved { op }) if ops::find(op).is_some());
         let reply = match read(scope, request) {
-            Ok(call) => self.once(&call, &recording, &mut traces).await,
+            Ok(call) => {
+                let reply = self.once(&call, &recording, &mut traces).await;
+                self.keep(scope.project, recording.id, &call.arguments, &reply).await;
+                reply
+            }
             // Whoever calls our own tools is a model, which reads a result and not a status.
             Err(CallError::Arguments(why)) if is_own_tool => Ok(self.reply(&recording, AgentError::invalid_arguments(why).into())),
             Err(error) => Err(error),
@@ -215,9 +244,11 @@ impl Calls {
             outcome: Outcome::Failed,
             message: Some("the caller went away".to_owned()),
             duration: Duration::ZERO,
+            timings: Timings::default(),
+            repeats: None,
             created_at: self.0.clock.now(),
         };
-        Recording { id, audit: self.0.audit.clone(), record: Some(record), started: Instant::now() }
+        Recording { id, audit: self.0.audit.clone(), record: Some(record), started: Instant::now(), timings: Mutex::default() }
     }
 
     /// Writes down a permitted call before it is made. One that cannot be written down is not made, and gives its approval back.
@@ -277,8 +308,8 @@ impl Calls {
                 self.check(call, &target.action).await?;
                 let name = call.target.to_string();
                 let facts = ToolFacts { name: &name, read_only: Some(target.action.read_only), ..ToolFacts::default() };
-                let permit =
-                    self.permit(call.scope, &facts, PermissionRequest::one(&call.arguments), call.permission, DefaultVerdict::Run).await?;
+                let permit = self.permit(call.scope, &facts, call.asked(), call.permission, DefaultVerdict::Run).await?;
+                recording.note_permit(permit);
                 let result = tokio::select! {
                     result = self.run(&target, call, recording) => result,
                     () = call.stop.cancelled() => {
@@ -326,13 +357,7 @@ impl Calls {
             origin: call.origin.clone(),
             ..InvokeRequest::default()
         };
-        let run = Run {
-            found: &found,
-            facts,
-            asked: PermissionRequest::one(&call.arguments),
-            caller: call.permission,
-            recording: Some(recording),
-        };
+        let run = Run { found: &found, facts, asked: call.asked(), caller: call.permission, recording: Some(recording) };
         let reply = self.run_permitted(call.scope, run, request).await?;
         traces.waits_for = reply.waits_for;
         let (is_success, outputs) = (reply.is_success(), reply.outputs.unwrap_or(Value::Null));
@@ -371,10 +396,13 @@ impl Calls {
 
     async fn check(&self, call: &Call, action: &Arc<Action>) -> Result<(), CallError> {
         // The checker takes a value; moving the map in and out would cost more than one clone of a small object.
-        let arguments = Value::Object(call.arguments.clone());
+        self.check_values(call.scope.project, action, Value::Object(call.arguments.clone())).await
+    }
+
+    pub(crate) async fn check_values(&self, project: ProjectId, action: &Arc<Action>, arguments: Value) -> Result<(), CallError> {
         let (action, size) = (action.clone(), action.weigh(&arguments, LARGE));
         let check = move |_: &Budget| action.check(&arguments).map_err(|said| CallError::invalid(&Violation::join(&said)));
-        self.0.workers.run(call.scope.project, size, check).await
+        self.0.workers.run(project, size, check).await
     }
 
     /// A connection that there is not, with the connection or the integration that was meant, if one is near.
@@ -391,11 +419,24 @@ impl Calls {
     }
 
     async fn run(&self, target: &ActionTarget, call: &Call, recording: &Recording) -> Result<ToolResult, CallError> {
+        // Pinned here, because a future that is handed on by value is kept twice.
+        let work = pin!(self.run_renewed(target, call, recording));
+        let (result, renewal) = connections::renewing(work).await;
+        recording.note(|timings| timings.add_renewal(renewal));
+        result
+    }
+
+    async fn run_renewed(&self, target: &ActionTarget, call: &Call, recording: &Recording) -> Result<ToolResult, CallError> {
         let ActionTarget { integration, connection, action } = target;
         let usable = self.0.connections.usable(connection, integration).await?;
         recording.intend(!action.read_only, connection.row_id()).await?;
         let key = &upstream_key(call);
-        let attempt = |usable: Arc<Usable>| async move { self.attempt(target, call, &usable, key).await };
+        let attempt = |usable: Arc<Usable>| async move {
+            let started = Instant::now();
+            let (result, queued) = egress::queued(pin!(self.attempt(target, call, &usable, key))).await;
+            recording.note(|timings| timings.add_attempt(started.elapsed(), queued));
+            result
+        };
         let outcome = self.0.connections.with_credential(connection, integration, usable, attempt, accepts).await?;
         outcome.map_err(|error| explain(integration, connection, error))
     }
@@ -415,13 +456,46 @@ impl Call {
     pub(crate) fn is_gateway(&self) -> bool {
         matches!(self.target, CallRef::Gateway { .. })
     }
+
+    /// What somebody is asked about, where somebody is.
+    pub(crate) fn asked(&self) -> PermissionRequest<'_> {
+        PermissionRequest { agent: self.origin.agent, never_asks: self.never_asks, ..PermissionRequest::one(&self.arguments) }
+    }
 }
 
 pub(crate) fn read(scope: Scope, request: CallRequest) -> Result<Call, CallError> {
-    let CallRequest { name, arguments, idempotency_key, permission, depth, in_test, resumes, limit, progress, stop, origin, gateway } =
-        request;
+    let CallRequest {
+        name,
+        arguments,
+        idempotency_key,
+        permission,
+        never_asks,
+        depth,
+        in_test,
+        resumes,
+        limit,
+        progress,
+        stop,
+        origin,
+        gateway,
+    } = request;
     let (target, arguments) = (name.into_target()?, read_arguments(arguments)?);
-    Ok(Call { scope, target, arguments, permission, depth, in_test, resumes, limit, idempotency_key, progress, stop, origin, gateway })
+    Ok(Call {
+        scope,
+        target,
+        arguments,
+        permission,
+        never_asks,
+        depth,
+        in_test,
+        resumes,
+        limit,
+        idempotency_key,
+        progress,
+        stop,
+        origin,
+        gateway,
+    })
 }
 
 /// The one name of what a ref leads to, however it is written: ops by their first name, workflows without version and environment.

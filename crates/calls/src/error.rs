@@ -32,8 +32,16 @@ pub enum CallError {
     /// The call waits for a person's word.
     #[error("The call of `{}` waits for approval {}.", .0.call_ref, .0.id)]
     Waiting(Box<Approval>),
+    #[error("Call not found")]
+    NotFound,
     #[error("Approval not found")]
     ApprovalNotFound,
+    #[error("Notice not found")]
+    NoticeNotFound,
+    #[error("{0}")]
+    NoticeInvalid(String),
+    #[error("A project may have {0} notices; delete one first.")]
+    TooManyNotices(usize),
     #[error("This approval is {0} already.")]
     Decided(&'static str),
     #[error("{0}")]
@@ -67,6 +75,9 @@ pub enum CallError {
     /// Nothing was sent: a call that leaves no trace is not made.
     #[error("The call was not made, because it could not be recorded first: the database {}.", .0.trouble().unwrap_or_else(|| "failed".to_owned()))]
     NotRecorded(Arc<StoreError>),
+    /// What is kept of a call does not open.
+    #[error("what is kept of this call does not open: {0}")]
+    Sealed(#[from] kernel::seal::SealError),
     #[error(transparent)]
     Work(#[from] WorkError),
     #[error(transparent)]

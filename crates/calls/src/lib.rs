@@ -9,6 +9,7 @@ mod consumer;
 mod error;
 mod explain;
 mod idempotency;
+mod notices;
 mod outlive;
 mod patterns;
 pub mod permission;
@@ -23,10 +24,13 @@ mod steps;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use accounts::Accounts;
 use catalog::Catalog;
 use connections::Connections;
 use discovery::Discovery;
-use kernel::{Clock, ProjectId};
+use egress::Egress;
+use kernel::seal::Sealer;
+use kernel::{ApprovalId, Clock, ProjectId};
 use store::{Db, Remembered};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -34,12 +38,16 @@ use work::Workers;
 use workflows::{Executor, Workflows};
 
 pub use approvals::{Approval, ApprovalFilter, ApprovalPage, ApprovalStatus};
-pub(crate) use audit::Audit;
-pub use audit::{AuditSettings, CallFilter, CallPage, CallRecord, Node, Outcome};
+pub(crate) use audit::{Audit, Keeper};
+pub use audit::{
+    AuditSettings, CallFilter, CallPage, CallRecord, CallStats, FailingTool, KeptCall, Node, Outcome, Period, ResealError, StatBucket,
+    Timings, reseal,
+};
 pub use call::{CallReply, CallRequest, read_arguments};
 pub use connected::GatewayContext;
 pub use error::CallError;
 pub use explain::Explanation;
+pub use notices::{Notice, NoticeWay};
 pub use platform::{NoRoute, OpRequest, OwnRoutes};
 pub use policy::{PolicyView, ProjectPolicy};
 pub use port::{Invocation, Progress, ProgressStep, RunError, Runner, ToolResult};
@@ -64,8 +72,17 @@ struct Inner {
     audit: Audit,
     limits: Limits,
     op_address: fn(&str) -> String,
+    public_url: String,
+    approval_address: fn(&str, &str, ApprovalId) -> String,
+    accounts: Accounts,
+    egress: Egress,
+    notice_turns: notices::Turns,
     workers: Workers,
+    sealer: Sealer,
+    keeper: Keeper,
     policies: Remembered<ProjectId, Arc<policy::Policy>>,
+    /// For how many days projects keep arguments and results.
+    keepings: Remembered<ProjectId, i64>,
     runnables: Remembered<runs::RunKey, Arc<runs::Runnable>>,
     /// Calls under way.
     tasks: TaskTracker,
@@ -77,6 +94,7 @@ struct Inner {
 pub struct Parts {
     pub db: Db,
     pub clock: Clock,
+    pub sealer: Sealer,
     pub catalog: Catalog,
     pub connections: Connections,
     pub discovery: Discovery,
@@ -87,12 +105,37 @@ pub struct Parts {
     pub limits: Limits,
     /// Where the edge takes the call of an op that is a request of its own.
     pub op_address: fn(&str) -> String,
+    pub public_url: String,
+    /// Where a person decides about an approval, from the public address and the project's slug.
+    pub approval_address: fn(&str, &str, ApprovalId) -> String,
+    pub accounts: Accounts,
+    pub egress: Egress,
 }
 
 impl Calls {
     pub fn new(parts: Parts) -> Self {
-        let Parts { db, clock, catalog, connections, discovery, executor, runners, audit, limits, op_address } = parts;
+        let Parts {
+            db,
+            clock,
+            sealer,
+            catalog,
+            connections,
+            discovery,
+            executor,
+            runners,
+            audit,
+            limits,
+            op_address,
+            public_url,
+            approval_address,
+            accounts,
+            egress,
+        } = parts;
+        let workers = executor.workflows().workers().clone();
         let calls = Self(Arc::new(Inner {
+            keeper: Keeper::start(db.clone(), sealer.clone(), workers.clone()),
+            keepings: Remembered::new(&db, &["call_keeping"], policy::MAX_REMEMBERED),
+            sealer,
             audit: Audit::start(db.clone(), clock.clone(), audit),
             policies: Remembered::new(&db, &["tool_policies"], policy::MAX_REMEMBERED),
             runnables: Remembered::new(&db, &["artifacts", "variants", "revisions"], runs::MAX_REMEMBERED),
@@ -102,11 +145,16 @@ impl Calls {
             connections,
             discovery,
             workflows: executor.workflows().clone(),
-            workers: executor.workflows().workers().clone(),
+            workers,
             executor,
             runners,
             limits,
             op_address,
+            public_url,
+            approval_address,
+            accounts,
+            egress,
+            notice_turns: notices::Turns::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }));
@@ -130,5 +178,6 @@ impl Calls {
         self.0.tasks.close();
         self.0.tasks.wait().await;
         self.0.audit.settled().await;
+        self.0.keeper.settled().await;
     }
 }

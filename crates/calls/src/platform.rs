@@ -50,8 +50,9 @@ impl Calls {
         let name = ops::call_ref(&op.op);
         let recording = self.recording(scope, &ops::call_ref(&request.op).into(), request.origin.clone());
         let id = recording.id();
-        let result = self.run_op(scope, op, &name, request, routes, &recording).await;
+        let result = self.run_op(scope, op, &name, &request, routes, &recording).await;
         let reply = result.map(|result| CallReply { id, at: self.0.clock.now(), result, is_gateway: false, waits_for: None });
+        self.keep(scope.project, id, &request.arguments, &reply).await;
         recording.finish(&reply, None).await;
         reply
     }
@@ -61,12 +62,12 @@ impl Calls {
         scope: Scope,
         op: &'static Op,
         name: &str,
-        request: OpRequest,
+        request: &OpRequest,
         routes: &dyn OwnRoutes,
         recording: &Recording,
     ) -> Result<ToolResult, CallError> {
         check(op, &request.arguments)?;
-        let work = prepare(op, name, &request)?;
+        let work = prepare(op, name, request)?;
         crate::reserved::require_key(scope, op, &request.arguments)?;
         let also = match &work {
             Prepared::Call(call) if let Value::Object(bound) = &call.arguments => Box::pin(self.names_of(scope, op, bound)).await,
@@ -74,8 +75,9 @@ impl Calls {
         };
         let facts = ToolFacts { name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() };
         let whole = asked(op, request.arguments.clone(), &request.context);
-        let asked = PermissionRequest { whole: &whole, ..PermissionRequest::one(&request.arguments) };
+        let asked = PermissionRequest { whole: &whole, agent: request.origin.agent, ..PermissionRequest::one(&request.arguments) };
         let permit = self.permit(scope, &facts, asked, request.permission, DefaultVerdict::AskBeforeWrites).await?;
+        recording.note_permit(permit);
         self.intend(scope, recording, !op.read_only, permit).await?;
         match work {
             Prepared::Request(assembled) => {
@@ -86,8 +88,11 @@ impl Calls {
                 Ok(read(answer))
             }
             Prepared::Call(call) => {
-                self.call_permitted(scope, CallRequest { in_test: request.in_test, limit: request.limit, origin: request.origin, ..*call })
-                    .await
+                self.call_permitted(
+                    scope,
+                    CallRequest { in_test: request.in_test, limit: request.limit, origin: request.origin.clone(), ..*call },
+                )
+                .await
             }
         }
     }

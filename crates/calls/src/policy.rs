@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use definitions::Verdict;
-use kernel::{ProjectId, Scope, suggest};
+use kernel::{AgentId, ProjectId, Scope, suggest};
 use serde_json::{Map, Value, json};
 use store::{StoreError, args};
 
@@ -81,12 +81,16 @@ pub(crate) struct PermissionRequest<'a> {
     pub(crate) whole: &'a Map<String, Value>,
     /// Whether the same thing may be tried again under one approval.
     pub(crate) all_tries: bool,
+    /// The agent whose call it is.
+    pub(crate) agent: Option<AgentId>,
+    /// Whether nobody may be asked.
+    pub(crate) never_asks: bool,
 }
 
 impl<'a> PermissionRequest<'a> {
     /// One call with these arguments.
     pub(crate) fn one(arguments: &'a Map<String, Value>) -> Self {
-        Self { arguments, whole: arguments, all_tries: false }
+        Self { arguments, whole: arguments, all_tries: false, agent: None, never_asks: false }
     }
 }
 
@@ -135,10 +139,22 @@ impl Calls {
         let verdict = if plan.is_silent() { plan.unsaid(facts) } else { decide(plan, facts, &Value::Object(asked.arguments.clone())) };
         match verdict.max(caller.unwrap_or(Verdict::Allow)) {
             Verdict::Allow => Ok(Permit::default()),
-            Verdict::Ask => self.use_approval(scope, facts.name, asked).await,
+            Verdict::Ask if asked.never_asks => {
+                Err(CallError::Denied(format!("The call of `{}` would have to ask a person, and a notice cannot.", facts.name)))
+            }
+            Verdict::Ask => {
+                let rule = if verdict == Verdict::Ask { asking(plan, facts, asked.arguments) } else { None };
+                self.use_approval(scope, facts.name, asked, rule).await
+            }
             Verdict::Deny => Err(CallError::Denied(format!("The project does not allow calls of `{}`.", facts.name))),
         }
     }
+}
+
+/// The pattern of the rule that makes a call ask, where it is a rule.
+fn asking(plan: &RuleSet, facts: &ToolFacts<'_>, arguments: &Map<String, Value>) -> Option<String> {
+    let matched = plan.matched(facts, &Value::Object(arguments.clone())).into_iter().next();
+    matched.filter(|rule| rule.permission == Verdict::Ask).map(|rule| rule.pattern)
 }
 
 pub(crate) fn plan(policy: &Value, unsaid: DefaultVerdict) -> RuleSet {

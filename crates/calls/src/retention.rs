@@ -48,6 +48,7 @@ impl Calls {
     pub async fn forget(&self, project: ProjectId) -> Result<Forgotten, StoreError> {
         let kept_answers = "delete from tool_idempotency where project_id = $1 and created_at < $2";
         self.0.db.execute(kept_answers, args![project, self.0.clock.now().minus(KEPT_FOR)]).await?;
+        self.forget_kept(project).await?;
         Ok(Forgotten { calls: self.forget_calls(project).await?, approvals: self.forget_approvals(project).await? })
     }
 

@@ -53,6 +53,7 @@ impl Calls {
         self.0.workflows.check_room(scope.project).await?;
         let permit = self.permit(scope, &run.facts, run.asked, run.caller, DefaultVerdict::Run).await?;
         if let Some(recording) = run.recording {
+            recording.note_permit(permit);
             self.intend(scope, recording, true, permit).await?;
         }
         Ok(self.0.executor.run(scope, run.found, request).await)
@@ -68,7 +69,8 @@ impl Calls {
         whole.extend(request.data.clone().map(|data| ("data".to_owned(), data)));
         // The delivery is part of what is approved, so its further tries need no other approval, and no other delivery can use it.
         whole.extend(request.origin.delivery.map(|delivery| ("delivery".to_owned(), json!(delivery))));
-        let asked = PermissionRequest { arguments: &inputs, whole: &whole, all_tries: request.origin.delivery.is_some() };
+        let (all_tries, agent) = (request.origin.delivery.is_some(), request.origin.agent);
+        let asked = PermissionRequest { arguments: &inputs, whole: &whole, all_tries, agent, never_asks: false };
         self.run_permitted(scope, Run { found, facts, asked, caller: None, recording: None }, request).await
     }
 

@@ -156,7 +156,9 @@ fn code_of_error(error: &CallError) -> i64 {
         CallError::UnknownReserved(_)
         | CallError::NotHere { .. }
         | CallError::UnknownOp(_)
+        | CallError::NotFound
         | CallError::ApprovalNotFound
+        | CallError::NoticeNotFound
         | CallError::ConnectionNotFound(_)
         | CallError::ActionNotFound(_)
         | CallError::Workflow(WorkflowError::NotFound(_) | WorkflowError::NotDeployed { .. })
@@ -168,12 +170,15 @@ fn code_of_error(error: &CallError) -> i64 {
         CallError::Store(_)
         | CallError::Work(WorkError::Broken)
         | CallError::Interrupted(_)
+        | CallError::Sealed(_)
         | CallError::Workflow(WorkflowError::Store(_))
         | CallError::Connection(C::Store(_) | C::Sealed(_) | C::Interrupted(_)) => 500,
         CallError::Ref(_)
         | CallError::Arguments(_)
         | CallError::Unusable(_)
         | CallError::BadFilter(_)
+        | CallError::NoticeInvalid(_)
+        | CallError::TooManyNotices(_)
         | CallError::BadCursor
         | CallError::Workflow(_) => 400,
         // A service that is away, a call that is under way, an account that must be connected again.

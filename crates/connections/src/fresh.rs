@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::grant::{reading, token_error};
 use crate::oauth::token::{TokenError, TokenRequest, Tokens};
 use crate::store::{self, Grant};
-use crate::{Connection, ConnectionError, Connections};
+use crate::{Connection, ConnectionError, Connections, renewing};
 
 /// How long a refresh that says nothing more keeps others waiting. It is told again while the refresh goes on, so that only one that died
 /// is waited for in vain, and not for long.
@@ -123,7 +123,8 @@ impl Connections {
     pub(crate) async fn renew(&self, connection: &Connection, integration: &Integration) -> Result<Connection, ConnectionError> {
         let (this, connection) = (self.clone(), connection.clone());
         let integration = self.0.catalog.integration(connection.project, integration.provider, &integration.key)?;
-        self.undisturbed(async move { this.renew_in_turn(&connection, &integration).await }).await
+        let renewal = pin!(self.undisturbed(async move { this.renew_in_turn(&connection, &integration).await }));
+        renewing::noted(renewal).await
     }
 
     async fn renew_in_turn(&self, seen: &Connection, integration: &Integration) -> Result<Connection, ConnectionError> {

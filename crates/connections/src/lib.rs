@@ -18,6 +18,7 @@ mod life;
 mod model;
 mod oauth;
 mod port;
+mod renewing;
 mod reseal;
 mod store;
 mod used;
@@ -47,6 +48,7 @@ pub use model::Connection;
 pub use port::{
     Begun, ConnectionUser, Connector, Consumer, Host, HostError, Identity, OwnApp, Probe, ProbeError, RemoteAccount, Standing, Start,
 };
+pub use renewing::renewing;
 pub use reseal::reseal;
 
 /// How many connections are remembered.

@@ -15,7 +15,7 @@ use crate::limit::Limits;
 use crate::resolver::Resolver;
 use crate::retry::Outcome;
 use crate::{Allow, EgressError, RateLimit, Redacted, Request, Response, Retry};
-use crate::{guard, redirect, retry};
+use crate::{guard, queued, redirect, retry};
 
 const LONGEST_CALL: Duration = Duration::from_hours(1);
 
@@ -138,6 +138,7 @@ impl Egress {
         let wait = wait.map_err(|retry_after| EgressError::RateLimited { retry_after })?;
         if !wait.is_zero() {
             sleep(wait).await;
+            queued::note(wait);
         }
         Ok(())
     }

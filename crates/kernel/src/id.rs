@@ -32,6 +32,7 @@ kinds! {
     Revision => RevisionId,
     Run => RunId,
     Approval => ApprovalId,
+    Notice => NoticeId,
     UseCase => UseCaseId,
     Subscription => SubscriptionId,
     Schedule => ScheduleId,

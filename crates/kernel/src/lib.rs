@@ -24,7 +24,8 @@ pub use budget::{Budget, Exceeded, Limits};
 pub use call_ref::{CallName, CallRef};
 pub use id::{
     AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, GrantId, Id, ImportId, InvitationId, KeyId,
-    MemberId, ProjectId, RevisionId, RunId, ScheduleId, SecretId, SecretReadId, SessionId, SubscriptionId, UseCaseId, UserId, VariantId,
+    MemberId, NoticeId, ProjectId, RevisionId, RunId, ScheduleId, SecretId, SecretReadId, SessionId, SubscriptionId, UseCaseId, UserId,
+    VariantId,
 };
 pub use keyed_lock::{Keyed, KeyedLock};
 pub use origin::Origin;

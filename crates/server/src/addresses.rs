@@ -4,6 +4,7 @@ use ::connections::ConnectPages;
 use definitions::Callee;
 use definitions::ops::Mount;
 use discovery::{ApiRequest, ConnectDraft, NextStep, RequestDraft};
+use kernel::ApprovalId;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -85,6 +86,11 @@ pub(crate) fn callee(callee: Callee) -> String {
 /// Where people decide about calls.
 pub(crate) fn approvals(public_url: &str) -> String {
     format!("{public_url}/tools/approvals")
+}
+
+/// Where a person decides about one call.
+pub fn approval(public_url: &str, project: &str, id: ApprovalId) -> String {
+    format!("{}/app/{project}/approvals/{id}", public_url.trim_end_matches('/'))
 }
 
 /// Where people come to connect an account, and where it is said how.

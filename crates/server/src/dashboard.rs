@@ -28,7 +28,6 @@ const FORM_LIMIT: usize = 4 << 20;
 const MAX_ANSWER: usize = 32 << 20;
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-
 #[derive(Clone)]
 struct Host {
     app: App,
@@ -92,11 +91,7 @@ async fn visit_of(host: &Host, signed_in: SignedIn, path: &str, cookie: Option<H
     let csrf = csrf_token(app, &signed_in);
     let projects: Vec<Project> = memberships
         .into_iter()
-        .map(|membership| Project {
-            slug: membership.project_slug,
-            name: membership.project_name,
-            role: membership.role.name().to_owned(),
-        })
+        .map(|membership| Project { slug: membership.project_slug, name: membership.project_name, role: membership.role.name().to_owned() })
         .collect();
     Ok(Visit {
         api: Arc::new(OwnApi { inside: host.inside.clone(), cookie, project: project_id, csrf: csrf.clone() }),
@@ -125,7 +120,8 @@ struct OwnApi {
 
 impl OwnApi {
     fn request(&self, asked: ::dashboard::Request) -> Result<Request, http::Error> {
-        let mut builder = Request::builder().method(asked.method).uri(asked.path).header(FETCH_SITE, "same-origin").header(CSRF, &self.csrf);
+        let mut builder =
+            Request::builder().method(asked.method).uri(asked.path).header(FETCH_SITE, "same-origin").header(CSRF, &self.csrf);
         if let Some(cookie) = &self.cookie {
             builder = builder.header(COOKIE, cookie);
         }

@@ -14,7 +14,8 @@ use utoipa_axum::routes;
 use crate::document::{Document, finished};
 use crate::edge::{mount, watch};
 use crate::{
-    App, access, admin, agents, aliases, dashboard, environments, grants, keys, mcp, oauth, operations, pages, people, secrets, tools, triggers, workflows,
+    App, access, admin, agents, aliases, dashboard, environments, grants, keys, mcp, oauth, operations, pages, people, secrets, tools,
+    triggers, workflows,
 };
 
 /// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
@@ -75,11 +76,17 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(tools::ops::list))
         .routes(routes!(tools::ops::call))
         .routes(routes!(tools::approvals::list))
+        .routes(routes!(tools::notices::list, tools::notices::create))
+        .routes(routes!(tools::notices::delete))
+        .routes(routes!(tools::notices::test))
         .routes(routes!(tools::approvals::fetch, tools::approvals::decide))
         .routes(routes!(tools::approvals::policy, tools::approvals::set_policy))
         .routes(routes!(tools::approvals::explain))
         .routes(routes!(tools::call::call))
         .routes(routes!(tools::calls::list))
+        .routes(routes!(tools::call_stats::stats))
+        .routes(routes!(tools::calls::keeping, tools::calls::set_keeping))
+        .routes(routes!(tools::calls::fetch))
         .routes(routes!(tools::market::connected))
         .routes(routes!(tools::market::workspace))
         .routes(routes!(tools::market::marketplace))

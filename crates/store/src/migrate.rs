@@ -16,8 +16,8 @@ const MIGRATIONS: &[(i64, &str, &str)] = &migrations![
     7 "0007_agents", 8 "0008_imports", 9 "0009_discovery", 10 "0010_hosted_accounts", 11 "0011_trigger_ends", 12 "0012_connection_states",
     13 "0013_call_origins", 14 "0014_run_steps", 15 "0015_agent_keys", 17 "0017_key_use", 18 "0018_call_intentions",
     20 "0020_own_redirects", 21 "0021_usage", 22 "0022_history_words", 23 "0023_secrets", 24 "0024_sentence_vectors",
-    25 "0025_people", 27 "0027_grants", 35 "0035_status", 36 "0036_connection_facts",
-    37 "0037_trigger_times",
+    25 "0025_people", 27 "0027_grants", 30 "0030_call_stats", 31 "0031_approval_facts", 32 "0032_kept_calls", 33 "0033_approval_notices",
+    35 "0035_status", 36 "0036_connection_facts", 37 "0037_trigger_times",
 ];
 
 /// PostgreSQL's code for a database without the table of migrations, which has none.

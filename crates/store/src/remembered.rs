@@ -83,11 +83,12 @@ impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
 pub(crate) struct Changes([AtomicU64; TABLES.len()]);
 
 /// Tables that are remembered.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "gateway_connections",
     "trigger_subscriptions",
     "trigger_schedules",
     "tool_policies",
+    "call_keeping",
     "api_keys",
     "artifacts",
     "variants",

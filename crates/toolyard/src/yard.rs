@@ -176,7 +176,7 @@ impl Yard {
         let (workflows, executor) = Workflows::open(workflows::Parts {
             db: db.clone(),
             clock: clock.clone(),
-            egress,
+            egress: egress.clone(),
             signer: vault.signer.clone(),
             sealer: vault.sealer.clone(),
             secrets: secrets.clone(),
@@ -198,6 +198,7 @@ impl Yard {
         let calls = Calls::new(calls::Parts {
             db: db.clone(),
             clock: clock.clone(),
+            sealer: vault.sealer.clone(),
             catalog: catalog.clone(),
             connections: connections.clone(),
             discovery: discovery.clone(),
@@ -206,6 +207,10 @@ impl Yard {
             audit: config.audit,
             limits: config.quotas.calls,
             op_address: server::addresses::op,
+            public_url: config.public_url.clone(),
+            approval_address: server::addresses::approval,
+            accounts: accounts.clone(),
+            egress: egress.clone(),
         });
         let triggers = Triggers::new(triggers::Parts {
             db: db.clone(),

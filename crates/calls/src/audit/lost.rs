@@ -2,7 +2,7 @@
 
 use store::{Db, StoreError, args};
 
-use super::Outcome;
+use super::{Outcome, stats};
 use crate::Calls;
 
 const LOST: &str = "The server that made this call went away before the end. Look whether it took effect.";
@@ -37,9 +37,9 @@ impl Calls {
     /// Marks the calls of nodes that are gone; how many there were.
     pub async fn mark_lost(&self) -> Result<u64, StoreError> {
         let (node, now) = (self.0.audit.node, self.0.clock.now());
-        let lost = "update tool_calls set outcome = 'unknown', message = $3, node_id = null where node_id is not null and node_id <> $1 \
+        let lost = "update tool_calls set outcome = 'unknown', message = $3, node_id = null, stat_bin = $4 where node_id is not null and node_id <> $1 \
                     and not exists (select 1 from nodes where nodes.id = tool_calls.node_id and nodes.alive_until > $2)";
-        let lost = self.0.db.execute(lost, args![node, now, LOST]).await?;
+        let lost = self.0.db.execute(lost, args![node, now, LOST, stats::LOST]).await?;
         if lost > 0 {
             self.0.audit.count(Outcome::Unknown, lost);
             tracing::warn!(calls = lost, "calls were under way when their server went away; their outcome is unknown");

@@ -1,26 +1,53 @@
 //! The audit trail: a row for every call. What changes something has its row before it goes out.
 
+mod kept;
 mod lost;
 mod nodes;
+mod stats;
+mod timings;
 mod writer;
 
 use std::time::Duration;
 
-use kernel::{AgentId, CallId, CallRef, ConnectionId, KeyId, Origin, ProjectId, Timestamp, UserId, suggest};
+use kernel::{AgentId, CallId, CallRef, ConnectionId, DeliveryId, KeyId, Origin, ProjectId, RunId, Timestamp, UserId, suggest};
 use store::{PageSize, Row, StoreError, args, page_sql};
 
 use crate::call::tool_name;
 use crate::{CallError, Calls};
 
+pub(crate) use kept::Keeper;
+pub use kept::{KeptCall, ResealError, reseal};
 pub use nodes::Node;
+pub use stats::{CallStats, FailingTool, Period, StatBucket};
+pub use timings::Timings;
 pub(crate) use writer::Audit;
 
 macro_rules! columns {
     () => {
         "project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at, tool, agent_id, run_id, step, \
-         delivery_id"
+         delivery_id, approval_us, queue_us, renewal_us, upstream_us, repeats_id"
     };
 }
+
+/// A page of the calls that the filters leave.
+macro_rules! page_where {
+    ($origin:literal) => {
+        page_sql!(
+            select columns!(),
+            bytes "octet_length(call_ref) + coalesce(octet_length(message), 0)",
+            from "tool_calls",
+            where concat!("project_id = $1 and ($2 is null or id < $2) and ($3 is null or connection_id = $3) \
+                   and ($4 is null or outcome = $4) and ($5 is null or lower(coalesce(tool, call_ref)) like $5 escape '\\') \
+                   and ($6 is null or agent_id = $6) and ($7 is null or created_at >= $7) and ($9 is null or key_id = $9) \
+                   and ($10 is null or created_at < $10) and ", $origin),
+            by id "desc",
+            limit "$8"
+        )
+    };
+}
+
+/// How a call that got the answer of another says so.
+pub(crate) const REPEATS: &str = "repeats ";
 
 /// How calls are recorded on this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,12 +117,16 @@ pub struct CallRecord {
     pub outcome: Outcome,
     pub message: Option<String>,
     pub duration: Duration,
+    pub timings: Timings,
+    /// The call whose answer this one got, because it had the same idempotency key.
+    pub repeats: Option<CallId>,
     pub created_at: Timestamp,
 }
 
 impl CallRecord {
     fn read(row: &Row) -> Result<Self, StoreError> {
         let micros: i64 = row.get("duration_us")?;
+        let message: Option<String> = row.get("message")?;
         Ok(Self {
             id: row.get("id")?,
             project: row.get("project_id")?,
@@ -111,8 +142,11 @@ impl CallRecord {
             },
             connection: row.get("connection_id")?,
             outcome: Outcome::parse(&row.get::<String>("outcome")?),
-            message: row.get("message")?,
             duration: Duration::from_micros(u64::try_from(micros).unwrap_or(0)),
+            timings: Timings::read(row)?,
+            // Rows of an earlier version have it only in words.
+            repeats: row.get::<Option<CallId>>("repeats_id")?.or_else(|| message.as_deref()?.strip_prefix(REPEATS)?.parse().ok()),
+            message,
             created_at: row.get("created_at")?,
         })
     }
@@ -126,7 +160,12 @@ pub struct CallFilter {
     /// A ref in any of its forms, or a pattern in which `*` stands for any text.
     pub tool: Option<String>,
     pub agent: Option<AgentId>,
+    pub key: Option<KeyId>,
+    pub run: Option<RunId>,
+    pub delivery: Option<DeliveryId>,
     pub since: Option<Timestamp>,
+    /// Before this time.
+    pub until: Option<Timestamp>,
     pub limit: Option<i64>,
     pub cursor: Option<String>,
 }
@@ -164,20 +203,38 @@ impl Calls {
             None | Some("") => None,
             Some(cursor) => Some(cursor.parse().map_err(|_| CallError::BadCursor)?),
         };
-        let sql = page_sql!(
-            select columns!(),
-            bytes "octet_length(call_ref) + coalesce(octet_length(message), 0)",
-            from "tool_calls",
-            where "project_id = $1 and ($2 is null or id < $2) and ($3 is null or connection_id = $3) \
-                   and ($4 is null or outcome = $4) and ($5 is null or lower(coalesce(tool, call_ref)) like $5 escape '\\') \
-                   and ($6 is null or agent_id = $6) and ($7 is null or created_at >= $7)",
-            by id "desc",
-            limit "$8"
-        );
-        let args = args![project, before, filter.connection, filter.outcome.as_deref(), tool, filter.agent, filter.since, page.rows()];
+        // A run and a delivery have few calls among many, so they are found by their own indexes. The other filters go through the newest
+        // calls until the page is full.
+        let sql = match (filter.run, filter.delivery) {
+            (Some(_), _) => page_where!("run_id = $11 and ($12 is null or delivery_id = $12)"),
+            (None, Some(_)) => page_where!("($11 is null or run_id = $11) and delivery_id = $12"),
+            (None, None) => page_where!("($11 is null or run_id = $11) and ($12 is null or delivery_id = $12)"),
+        };
+        let args = args![
+            project,
+            before,
+            filter.connection,
+            filter.outcome.as_deref(),
+            tool,
+            filter.agent,
+            filter.since,
+            page.rows(),
+            filter.key,
+            filter.until,
+            filter.run,
+            filter.delivery
+        ];
         let rows = self.0.db.all(sql, args).await?;
         let page = page.read(&rows, CallRecord::read)?;
         let cursor = page.cursor(|last| last.id.to_string());
         Ok(CallPage { calls: page.rows, cursor })
+    }
+
+    /// One call of the record.
+    pub async fn record(&self, project: ProjectId, id: CallId) -> Result<CallRecord, CallError> {
+        self.0.audit.settled().await;
+        let sql = concat!("select ", columns!(), " from tool_calls where project_id = $1 and id = $2");
+        let row = self.0.db.optional(sql, args![project, id]).await?.ok_or(CallError::NotFound)?;
+        Ok(CallRecord::read(&row)?)
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::{AuditSettings, CallRecord, Outcome};
+use super::{AuditSettings, CallRecord, Outcome, stats};
 
 const QUEUE: usize = 4096;
 const BATCH: usize = 1024;
@@ -24,11 +24,14 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// What becomes of the row of a call whose intention was written.
 const END: &str = "on conflict (project_id, id) do update set connection_id = excluded.connection_id, outcome = excluded.outcome, \
-                   message = excluded.message, duration_us = excluded.duration_us, node_id = null";
+                   message = excluded.message, duration_us = excluded.duration_us, node_id = null, approval_us = excluded.approval_us, \
+                   queue_us = excluded.queue_us, renewal_us = excluded.renewal_us, upstream_us = excluded.upstream_us, \
+                   repeats_id = excluded.repeats_id, stat_bin = excluded.stat_bin";
 
 impl CallRecord {
-    fn row(&self, node: Option<Uuid>) -> [(&'static str, Arg<'_>); 16] {
+    fn row(&self, node: Option<Uuid>) -> [(&'static str, Arg<'_>); 22] {
         let message = self.message.as_ref().map(|text| text.chars().filter(|c| *c != '\0').take(MAX_MESSAGE).collect::<String>());
+        let micros = |took: Duration| i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
         row! {
             project_id: self.project,
             id: self.id,
@@ -38,7 +41,7 @@ impl CallRecord {
             connection_id: self.connection,
             outcome: self.outcome.name(),
             message: message,
-            duration_us: i64::try_from(self.duration.as_micros()).unwrap_or(i64::MAX),
+            duration_us: micros(self.duration),
             created_at: self.created_at,
             tool: self.tool.as_deref(),
             agent_id: self.origin.agent,
@@ -46,6 +49,12 @@ impl CallRecord {
             step: self.origin.step.as_deref(),
             delivery_id: self.origin.delivery,
             node_id: node,
+            approval_us: self.timings.approval.map(micros),
+            queue_us: self.timings.queue.map(micros),
+            renewal_us: self.timings.renewal.map(micros),
+            upstream_us: self.timings.upstream.map(micros),
+            repeats_id: self.repeats,
+            stat_bin: stats::bin_of(self.outcome, self.duration),
         }
     }
 }

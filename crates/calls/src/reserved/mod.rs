@@ -14,7 +14,7 @@ use workflows::WorkflowError;
 
 use crate::call::{Call, Recording};
 use crate::permission::ToolFacts;
-use crate::policy::{DefaultVerdict, PermissionRequest};
+use crate::policy::DefaultVerdict;
 use crate::{CallError, Calls, ToolResult};
 
 /// A failure that the model caused and can mend.
@@ -121,8 +121,8 @@ impl Calls {
             let name = ops::call_ref(&op.op);
             let also = Box::pin(self.names_of(call.scope, op, &arguments)).await;
             let facts = ToolFacts { name: &name, also: &also, read_only: Some(op.read_only), ..ToolFacts::default() };
-            let permit =
-                self.permit(call.scope, &facts, PermissionRequest::one(&call.arguments), call.permission, DefaultVerdict::Run).await?;
+            let permit = self.permit(call.scope, &facts, call.asked(), call.permission, DefaultVerdict::Run).await?;
+            recording.note_permit(permit);
             self.intend(call.scope, recording, !op.read_only, permit).await?;
         }
         match self.work(call, work, &arguments).await {

@@ -186,5 +186,5 @@ pub(crate) async fn call(
         Err(AgentError::Call(error)) => Err(error),
         Err(other) => return Err(other.into()),
     };
-    CallOutcome::of(&app, reply, tool_call_id)
+    CallOutcome::of(&app, scope, reply, tool_call_id).await
 }

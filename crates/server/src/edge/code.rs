@@ -145,9 +145,12 @@ codes! {
     ToolNotFound, "tool_not_found", NOT_FOUND, "There is no such tool of Toolyard itself, or no such op.";
     ArgumentsInvalid, "arguments_invalid", BAD_REQUEST, "The arguments do not fit the action's schema.";
     CallDenied, "call_denied", FORBIDDEN, "The project does not allow the call, or a person denied it.";
+    CallNotFound, "call_not_found", NOT_FOUND, "There is no such call in the record.";
     ApprovalRequired, "approval_required", ACCEPTED, "The call waits for a person; `detail.approval_id` names the approval.";
     ApprovalNotFound, "approval_not_found", NOT_FOUND, "There is no such approval.";
     ApprovalDecided, "approval_decided", CONFLICT, "The approval was decided already.";
+    NoticeNotFound, "notice_not_found", NOT_FOUND, "There is no such notice in this project.";
+    NoticeInvalid, "notice_invalid", UNPROCESSABLE_ENTITY, "The address, tool or arguments of a notice cannot be taken.";
     UseCaseNotFound, "use_case_not_found", NOT_FOUND, "Nothing was learned for this use case.";
     IdempotencyKeyInvalid, "idempotency_key_invalid", BAD_REQUEST, "The `Idempotency-Key` is not 1 to 255 ASCII characters.";
     IdempotencyKeyReused, "idempotency_key_reused", UNPROCESSABLE_ENTITY, "The `Idempotency-Key` was used with another call.";

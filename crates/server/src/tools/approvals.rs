@@ -1,9 +1,13 @@
 //! `/tools/approvals` and `/tools/permissions`: calls that wait for a person, and what the project says about calls.
 
+use std::collections::HashMap;
+
+use accounts::Holder;
 use axum::extract::State;
 use calls::permission::{MatchedArgument, MatchedRule};
 use calls::{Approval, ApprovalFilter};
-use kernel::{ApprovalId, UserId};
+use definitions::Verdict;
+use kernel::{ApprovalId, Id, KeyId, ProjectId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
@@ -26,32 +30,81 @@ pub struct ApprovalBody {
     /// Whose call it is; no other key can use the approval.
     pub key_id: Uuid,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<Uuid>,
+    /// The name of that person, or the email.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_name: Option<String>,
+    /// The agent that made the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<Uuid>,
+    /// The rule that asked; none where the default did, or the caller itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<ApprovalRule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by_id: Option<Uuid>,
+    /// The name of that person or key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<String>,
     pub created_at: String,
     pub expires_at: String,
 }
 
-impl From<Approval> for ApprovalBody {
-    fn from(approval: Approval) -> Self {
-        Self {
+/// The rule that made a call ask.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ApprovalRule {
+    pub pattern: String,
+    /// `ask`.
+    pub permission: &'static str,
+}
+
+/// The names behind the ids of a project's approvals.
+pub(crate) struct Names(HashMap<KeyId, Holder>);
+
+impl Names {
+    pub(crate) async fn of(app: &App, project: ProjectId) -> ApiResult<Self> {
+        Ok(Self(app.accounts.holders(project).await?))
+    }
+
+    /// What a user or a key that is named as the author of something is called.
+    fn author(&self, author: Uuid) -> Option<String> {
+        if author.is_nil() {
+            return Some("operator".to_owned());
+        }
+        let by_key = self.0.get(&KeyId::from(author));
+        let person = || self.0.values().find(|holder| holder.user == Some(UserId::from(author)));
+        by_key.and_then(|holder| holder.person.clone().or_else(|| holder.key.clone())).or_else(|| person()?.person.clone())
+    }
+
+    pub(crate) fn approval(&self, approval: Approval) -> ApprovalBody {
+        let holder = self.0.get(&approval.key);
+        ApprovalBody {
             id: approval.id.uuid(),
             status: approval.status.name(),
             call_ref: approval.call_ref,
             arguments: approval.arguments,
             key_id: approval.key.uuid(),
+            key_name: holder.and_then(|holder| holder.key.clone()),
             user_id: approval.user.map(UserId::uuid),
+            user_name: holder.and_then(|holder| holder.person.clone()),
+            agent_id: approval.agent.map(Id::uuid),
+            rule: approval.rule.map(|pattern| ApprovalRule { pattern, permission: Verdict::Ask.name() }),
             note: approval.note,
             decided_by_id: approval.decided_by,
+            decided_by_name: approval.decided_by.and_then(|author| self.author(author)),
             decided_at: approval.decided_at.map(|at| at.to_string()),
             created_at: approval.created_at.to_string(),
             expires_at: approval.expires_at.to_string(),
         }
+    }
+
+    pub(crate) fn answer(&self, approval: Approval) -> ApprovalAnswer {
+        ApprovalAnswer { count: 1, approval: self.approval(approval) }
     }
 }
 
@@ -60,12 +113,6 @@ impl From<Approval> for ApprovalBody {
 pub struct ApprovalAnswer {
     pub count: usize,
     pub approval: ApprovalBody,
-}
-
-impl From<Approval> for ApprovalAnswer {
-    fn from(approval: Approval) -> Self {
-        Self { count: 1, approval: approval.into() }
-    }
 }
 
 /// A page of approvals, newest first.
@@ -116,7 +163,8 @@ pub(crate) async fn list(
 ) -> ApiResult<Json<ApprovalsAnswer>> {
     let filter = ApprovalFilter { status: list.status, limit: list.limit, cursor: list.cursor.map(ApprovalId::from) };
     let page = app.calls.approvals(scope, &filter).await?;
-    let approvals: Vec<ApprovalBody> = page.approvals.into_iter().map(Into::into).collect();
+    let names = Names::of(&app, scope.project).await?;
+    let approvals: Vec<ApprovalBody> = page.approvals.into_iter().map(|approval| names.approval(approval)).collect();
     Ok(Json(ApprovalsAnswer { count: approvals.len(), cursor: page.cursor.map(ApprovalId::uuid), approvals }))
 }
 
@@ -128,7 +176,8 @@ pub(crate) async fn fetch(
     State(app): State<App>,
     PathOf(id): PathOf<Uuid>,
 ) -> ApiResult<Json<ApprovalAnswer>> {
-    Ok(Json(app.calls.approval(scope, ApprovalId::from(id)).await?.into()))
+    let approval = app.calls.approval(scope, ApprovalId::from(id)).await?;
+    Ok(Json(Names::of(&app, scope.project).await?.answer(approval)))
 }
 
 /// Approve or deny a call that waits
@@ -144,7 +193,8 @@ pub(crate) async fn decide(
     Payload(body): Payload<Decision>,
 ) -> ApiResult<Json<ApprovalAnswer>> {
     let approved = body.decision == ApprovalDecision::Approve;
-    Ok(Json(app.calls.decide(scope, ApprovalId::from(id), approved, body.note.as_deref()).await?.into()))
+    let approval = app.calls.decide(scope, ApprovalId::from(id), approved, body.note.as_deref()).await?;
+    Ok(Json(Names::of(&app, scope.project).await?.answer(approval)))
 }
 
 /// What the project says about calls.

@@ -10,14 +10,14 @@ use definitions::Verdict;
 use definitions::ops;
 use http::{HeaderMap, StatusCode};
 use kernel::json::size;
-use kernel::{CallName, CallRef, Timestamp};
+use kernel::{CallName, CallRef, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 use work::{LARGE, in_place};
 
-use super::approvals::ApprovalBody;
+use super::approvals::{ApprovalBody, Names};
 use crate::edge::auth::RunTools;
 use crate::edge::watch::within;
 use crate::edge::{ApiError, ApiResult, Code, Json, Payload, Scoped};
@@ -141,7 +141,7 @@ pub struct WaitingAnswer {
 }
 
 impl CallOutcome {
-    pub(crate) fn of(app: &App, reply: Result<CallReply, CallError>, tool_call_id: String) -> ApiResult<Self> {
+    pub(crate) async fn of(app: &App, scope: Scope, reply: Result<CallReply, CallError>, tool_call_id: String) -> ApiResult<Self> {
         match reply {
             Ok(CallReply { id, at, result, is_gateway, .. }) => {
                 let call = body(id.uuid(), at, result, is_gateway, tool_call_id);
@@ -150,7 +150,8 @@ impl CallOutcome {
             Err(CallError::Waiting(approval)) => {
                 let told = approval.told(&addresses::approvals(app.options.public_url()));
                 let call = body(approval.id.uuid(), app.clock.now(), told, false, tool_call_id);
-                Ok(Self::Waiting(Box::new(WaitingAnswer { count: 1, approval: (*approval).into(), call })))
+                let approval = Names::of(app, scope.project).await?.approval(*approval);
+                Ok(Self::Waiting(Box::new(WaitingAnswer { count: 1, approval, call })))
             }
             Err(error) => Err(error.into()),
         }
@@ -186,7 +187,7 @@ pub(crate) async fn call(
     request.gateway = body.context.unwrap_or_default().into();
     let limit = time_limit(&app, &request.name);
     let reply = within(limit, app.calls.call(scope, request)).await?;
-    CallOutcome::of(&app, reply, tool_call_id)
+    CallOutcome::of(&app, scope, reply, tool_call_id).await
 }
 
 /// The call as the domain takes it, and the id under which the caller knows it.

@@ -1,19 +1,20 @@
-//! `GET /tools/calls`: the audit trail.
+//! `/tools/calls`: the audit trail.
 
 use ::agents::AgentRef;
 use accounts::Holder;
 use axum::extract::State;
-use calls::{CallFilter, CallRecord};
-use kernel::{ConnectionId, Id, KeyId};
+use calls::{CallFilter, CallRecord, KeptCall, Timings};
+use kernel::{CallId, ConnectionId, DeliveryId, Id, KeyId, Permission, RunId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
 use crate::agents::agent_ref;
-use crate::edge::auth::ViewTools;
+use crate::edge::auth::{EditTools, ViewTools};
 use crate::edge::extract::moment;
-use crate::edge::{ApiResult, Json, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped};
 
 /// A call for the record; no arguments, no results.
 #[derive(Debug, Serialize, ToSchema)]
@@ -123,9 +124,18 @@ pub struct ListCalls {
     /// An agent, by its id or number.
     #[param(inline, required = false, value_type = crate::shapes::AgentIdText)]
     pub agent_id: Option<String>,
+    /// Whose calls: a key, a membership or a grant.
+    pub key_id: Option<Uuid>,
+    /// The steps of a run.
+    pub run_id: Option<Uuid>,
+    /// The calls that a delivery of a trigger led to.
+    pub delivery_id: Option<Uuid>,
     /// ISO 8601, `today`, `yesterday`, or how long ago, such as `2h`.
     #[param(inline, required = false, value_type = crate::shapes::TimeText)]
     pub since: Option<String>,
+    /// Before this time, written in the same ways.
+    #[param(inline, required = false, value_type = crate::shapes::TimeText)]
+    pub until: Option<String>,
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
     pub cursor: Option<String>,
@@ -148,7 +158,11 @@ pub(crate) async fn list(
             Some(AgentRef::Id(id)) => Some(id),
             None => None,
         },
+        key: list.key_id.map(KeyId::from),
+        run: list.run_id.map(RunId::from),
+        delivery: list.delivery_id.map(DeliveryId::from),
         since: moment(&app, "since", list.since.as_deref())?,
+        until: moment(&app, "until", list.until.as_deref())?,
         limit: list.limit,
         cursor: list.cursor,
     };
@@ -159,4 +173,118 @@ pub(crate) async fn list(
         RecordBody::new(record, holder)
     };
     Ok(Json(RecordsAnswer { count: page.calls.len(), cursor: page.cursor, calls: page.calls.into_iter().map(body).collect() }))
+}
+
+/// Where the time of a call went; what is not known is left out.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TimingsBody {
+    /// From the question to a person's yes, before the call was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_wait_ms: Option<f64>,
+    /// Waiting for the connection's rate limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_ms: Option<f64>,
+    /// Waiting for a new credential.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renewal_ms: Option<f64>,
+    /// The service, or whoever reaches it for us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream_ms: Option<f64>,
+}
+
+impl From<Timings> for TimingsBody {
+    fn from(timings: Timings) -> Self {
+        let millis = |part: std::time::Duration| part.as_secs_f64() * 1000.0;
+        Self {
+            approval_wait_ms: timings.approval.map(millis),
+            queue_ms: timings.queue.map(millis),
+            renewal_ms: timings.renewal.map(millis),
+            upstream_ms: timings.upstream.map(millis),
+        }
+    }
+}
+
+/// A call with all that the record knows of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CallDetail {
+    #[serde(flatten)]
+    pub record: RecordBody,
+    pub timings: TimingsBody,
+    /// The call whose kept answer this one got, because it had the same `Idempotency-Key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats_id: Option<Uuid>,
+    /// Where the project keeps it, for keys with `edit_tools`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptBody>,
+}
+
+/// What a call was made with and what it came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KeptBody {
+    /// As they were sent; `{note}` where they were too large.
+    #[schema(value_type = Object)]
+    pub arguments: Value,
+    /// Null where the call came to no result; `{note}` where it was too large.
+    pub result: Value,
+    /// When it is dropped.
+    pub until: String,
+}
+
+impl From<KeptCall> for KeptBody {
+    fn from(kept: KeptCall) -> Self {
+        Self { arguments: kept.arguments, result: kept.result, until: kept.until.to_string() }
+    }
+}
+
+/// One call in an answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CallDetailAnswer {
+    pub count: usize,
+    pub call: CallDetail,
+}
+
+/// Read a call of the record
+#[utoipa::path(get, path = "/tools/calls/{call_id}", operation_id = "fetch_tool_call", tag = "Tools", security(("key" = ["view_tools"])),
+    params(("call_id" = Uuid, Path)), responses((status = 200, body = CallDetailAnswer), (status = 404, description = "No such call")))]
+pub(crate) async fn fetch(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf(id): PathOf<Uuid>,
+) -> ApiResult<Json<CallDetailAnswer>> {
+    let record = app.calls.record(scope.project, CallId::from(id)).await?;
+    let holders = app.accounts.holders(scope.project).await?;
+    let holder = holders.get(&record.key);
+    let (timings, repeats_id) = (record.timings.into(), record.repeats.map(Id::uuid));
+    let kept = if scope.may(Permission::EditTools) { app.calls.kept_call(&record).await?.map(Into::into) } else { None };
+    let call = CallDetail { record: RecordBody::new(record, holder), timings, repeats_id, kept };
+    Ok(Json(CallDetailAnswer { count: 1, call }))
+}
+
+/// For how many days arguments and results are kept.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keeping {
+    /// 0 keeps nothing; 90 at most.
+    #[schema(minimum = 0, maximum = 90)]
+    pub days: i64,
+}
+
+/// Read for how long the project keeps arguments and results of calls
+#[utoipa::path(get, path = "/tools/calls/keeping", operation_id = "fetch_call_keeping", tag = "Tools", security(("key" = ["view_tools"])),
+    responses((status = 200, body = Keeping)))]
+pub(crate) async fn keeping(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<Keeping>> {
+    Ok(Json(Keeping { days: app.calls.keeping(scope.project).await? }))
+}
+
+/// Say for how long the project keeps arguments and results of calls
+///
+/// What is kept is sealed, and shown to keys with `edit_tools`. With 0, what was kept is dropped.
+#[utoipa::path(put, path = "/tools/calls/keeping", operation_id = "set_call_keeping", tag = "Tools", security(("key" = ["edit_tools"])),
+    request_body = Keeping, responses((status = 200, body = Keeping), (status = 422, description = "Not so many days")))]
+pub(crate) async fn set_keeping(
+    Scoped(scope, _): Scoped<EditTools>,
+    State(app): State<App>,
+    Payload(body): Payload<Keeping>,
+) -> ApiResult<Json<Keeping>> {
+    Ok(Json(Keeping { days: app.calls.set_keeping(scope, body.days).await? }))
 }

@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod call;
+pub mod call_stats;
 pub mod calls;
 pub mod catalog;
 pub mod connections;
@@ -9,6 +10,7 @@ pub mod discover;
 pub mod imports;
 pub mod learned;
 pub mod market;
+pub mod notices;
 pub mod oauth_apps;
 pub mod ops;
 pub mod resolve;

@@ -173,5 +173,5 @@ pub(crate) async fn call(
     };
     let own = Own { scope, router, headers };
     let reply = within(limit, Box::pin(app.calls.op(scope, request, &own))).await?;
-    CallOutcome::of(&app, reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string()))
+    CallOutcome::of(&app, scope, reply, body.id.unwrap_or_else(|| Uuid::now_v7().to_string())).await
 }

@@ -15,7 +15,7 @@ use super::runs::RunStatus;
 use crate::App;
 use crate::edge::auth::RunWorkflows;
 use crate::edge::{ApiError, ApiResult, Code, Json, Payload, Scoped};
-use crate::tools::approvals::ApprovalAnswer;
+use crate::tools::approvals::{ApprovalAnswer, Names};
 use crate::tools::call::idempotency_key;
 
 /// The version of the envelope.
@@ -154,7 +154,10 @@ pub(crate) async fn invoke(
     };
     match app.calls.invoke(scope, request).await {
         Ok(reply) => Ok(answer(reply, session_id)),
-        Err(CallError::Waiting(approval)) => Ok((StatusCode::ACCEPTED, Json(ApprovalAnswer::from(*approval))).into_response()),
+        Err(CallError::Waiting(approval)) => {
+            let names = Names::of(&app, scope.project).await?;
+            Ok((StatusCode::ACCEPTED, Json(names.answer(*approval))).into_response())
+        }
         Err(error) => Err(error.into()),
     }
 }

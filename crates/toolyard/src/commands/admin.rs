@@ -277,6 +277,7 @@ async fn rotate_sealing(yard: &Yard, finish: bool) -> anyhow::Result<()> {
     workflows::reseal(&yard.db, &sealer).await?;
     secrets::reseal(&yard.db, &sealer).await?;
     people::reseal(&yard.db, &sealer).await?;
+    calls::reseal(&yard.db, &sealer).await?;
     if finish && in_file {
         // A secret that was being sealed with an older key when the file changed is in its row by now.
         tokio::time::sleep(SETTLED).await;
@@ -286,6 +287,7 @@ async fn rotate_sealing(yard: &Yard, finish: bool) -> anyhow::Result<()> {
         workflows::reseal(&yard.db, &sealer).await?;
         secrets::reseal(&yard.db, &sealer).await?;
         people::reseal(&yard.db, &sealer).await?;
+        calls::reseal(&yard.db, &sealer).await?;
         files::write_secret(&vault::key_file(&yard.config), &ring.current_only().expose())?;
         print::out("every secret is sealed with the current key; the older keys are dropped\n");
     } else if in_file {

@@ -8,6 +8,7 @@ use super::call::{Arguments, schema_of};
 use super::client::{Client, Remote, ShowArgs};
 use super::integrations::{encode, list, text};
 use super::names;
+use super::notices::{self, NoticesArgs};
 use super::print::{self, Column, Table};
 use crate::config::Config;
 
@@ -55,6 +56,8 @@ enum ApprovalCommand {
     Approve(DecideArgs),
     /// Refuse the call
     Deny(DecideArgs),
+    /// Say who is told that a call waits
+    Notices(NoticesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -77,6 +80,7 @@ pub(super) async fn approval(config: Config, args: ApprovalArgs) -> anyhow::Resu
             print::json(&reply["approval"]);
             Ok(())
         }
+        ApprovalCommand::Notices(args) => notices::run(&config, args).await,
         ApprovalCommand::Approve(args) => {
             let call = decide(&config, args, "approve").await?;
             print::out(&format!("approved; {call} goes through once, made again by the same key with the same arguments\n"));

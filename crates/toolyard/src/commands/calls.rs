@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use clap::Args;
-use serde_json::Value;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
 
 use super::agent;
 use super::client::{Client, Remote};
 use super::follow::{Feed, follow};
 use super::integrations::{encode, list, text};
+use super::names;
 use super::print::{self, Column, Table};
 use crate::config::Config;
 
 const PAGE: u32 = 500;
+const KEEPING: &str = "/tools/calls/keeping";
 /// Longer than any call takes: whatever ends now began within it.
 const LONGEST: &str = "6m";
 /// A call is listed by when it began, so one that took long turns up among older ones; every so many looks they are gone through too.
@@ -32,8 +34,69 @@ const CALLS: Table = Table::new(&[
 ])
 .when_empty("no calls; `toolyard call` makes one");
 
+const BUCKETS: Table = Table::new(&[
+    Column::time("FROM"),
+    Column::number("CALLS").wide(7),
+    Column::number("ERRORS").wide(7),
+    Column::number("P50 MS").wide(8),
+    Column::number("P95 MS").wide(8),
+]);
+const FAILING: Table = Table::new(&[
+    Column::number("ERRORS").wide(7),
+    Column::number("CALLS").wide(7),
+    Column::text("TOOL").wide(48),
+    Column::text("LAST MESSAGE"),
+]);
+
+/// Without a command it lists.
 #[derive(Debug, Args)]
 pub(super) struct CallsArgs {
+    #[command(subcommand)]
+    command: Option<CallsCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum CallsCommand {
+    /// Show a call with all that the record knows of it
+    Show {
+        /// Its id, or the end of it
+        id: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
+    /// Count calls and errors over a time, and say which tools fail most
+    Stats(StatsArgs),
+    /// Say, or show, for how many days arguments and results of calls are kept
+    Keep {
+        /// 0 keeps nothing; 90 at most
+        days: Option<u32>,
+        #[command(flatten)]
+        remote: Remote,
+    },
+}
+
+#[derive(Debug, Args)]
+struct StatsArgs {
+    /// Since this time, such as 2h, yesterday or 2026-11-16T08:00:00Z [default: 24 hours before --until]
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Before this time [default: now]
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// In so many parts, at most 200
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    buckets: u32,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
     /// Only calls of this tool: a ref, or a pattern such as `tools.native.github.*`
     #[arg(long, value_name = "REF")]
     tool: Option<String>,
@@ -46,6 +109,9 @@ pub(super) struct CallsArgs {
     /// Only those since this time, such as 2h, yesterday or 2026-11-16T08:00:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    /// Only those before this time
+    #[arg(long, value_name = "TIME", conflicts_with = "follow")]
+    until: Option<String>,
     /// Print calls as they end, until Ctrl-C
     #[arg(long)]
     follow: bool,
@@ -60,13 +126,71 @@ pub(super) struct CallsArgs {
 }
 
 pub(super) async fn run(config: Config, args: CallsArgs) -> anyhow::Result<()> {
+    match args.command {
+        None => list_calls(config, args.list).await,
+        Some(CallsCommand::Show { id, remote }) => show(&config, &id, &remote).await,
+        Some(CallsCommand::Stats(args)) => stats(&config, &args).await,
+        Some(CallsCommand::Keep { days, remote }) => keep(&config, days, &remote).await,
+    }
+}
+
+async fn show(config: &Config, written: &str, remote: &Remote) -> anyhow::Result<()> {
+    let client = Client::new(config, remote)?;
+    let id = if names::is_whole(written) {
+        written.to_owned()
+    } else {
+        names::CALL.id(list(&client.get("/tools/calls?limit=500").await?, "calls"), written)?
+    };
+    print::json(&client.get(&format!("/tools/calls/{}", encode(&id))).await?["call"]);
+    Ok(())
+}
+
+async fn keep(config: &Config, days: Option<u32>, remote: &Remote) -> anyhow::Result<()> {
+    let client = Client::new(config, remote)?;
+    let reply = match days {
+        Some(days) => client.put(KEEPING, &json!({"days": days})).await?,
+        None => client.get(KEEPING).await?,
+    };
+    print::out(&match reply["days"].as_i64().unwrap_or_default() {
+        0 => "arguments and results of calls are not kept\n".to_owned(),
+        days => format!("arguments and results of calls are kept for {days} days\n"),
+    });
+    Ok(())
+}
+
+async fn stats(config: &Config, args: &StatsArgs) -> anyhow::Result<()> {
+    let mut path = format!("/tools/calls/stats?buckets={}", args.buckets);
+    for (name, value) in [("since", &args.since), ("until", &args.until)] {
+        if let Some(value) = value {
+            path.push_str(&format!("&{name}={}", encode(value)));
+        }
+    }
+    let reply = Client::new(config, &args.remote)?.get(&path).await?;
+    if args.json {
+        print::json(&reply);
+        return Ok(());
+    }
+    let count = |row: &Value, name: &str| row[name].as_i64().unwrap_or_default().to_string();
+    let ms = |row: &Value, name: &str| row[name].as_f64().map(|ms| format!("{ms:.0}")).unwrap_or_default();
+    let bucket = |row: &Value| vec![text(row, "from"), count(row, "calls"), count(row, "errors"), ms(row, "p50_ms"), ms(row, "p95_ms")];
+    BUCKETS.show(&list(&reply, "buckets").iter().map(bucket).collect::<Vec<_>>());
+    let failing = list(&reply, "failing");
+    if !failing.is_empty() {
+        print::out("\n");
+        let row = |row: &Value| vec![count(row, "errors"), count(row, "calls"), text(row, "tool"), text(row, "last_message")];
+        FAILING.show(&failing.iter().map(row).collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
+async fn list_calls(config: Config, args: ListArgs) -> anyhow::Result<()> {
     let client = Client::new(&config, &args.remote)?;
     let mut filter = String::new();
     let agent = match &args.agent {
         Some(name) => Some(agent::id_of(&client, name).await?),
         None => None,
     };
-    for (name, value) in [("tool", &args.tool), ("outcome", &args.outcome), ("agent_id", &agent)] {
+    for (name, value) in [("tool", &args.tool), ("outcome", &args.outcome), ("agent_id", &agent), ("until", &args.until)] {
         if let Some(value) = value {
             filter.push_str(&format!("&{name}={}", encode(value)));
         }

@@ -19,6 +19,7 @@ mod integrations;
 mod login;
 mod mcp;
 mod names;
+mod notices;
 mod ops;
 mod person;
 mod print;

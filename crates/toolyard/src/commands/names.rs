@@ -148,7 +148,9 @@ impl Kind {
 pub(super) const CONNECTION: Kind = Kind { one: "connection", command: "toolyard connections" };
 pub(super) const OAUTH_APP: Kind = Kind { one: "OAuth app", command: "toolyard oauth-app list" };
 pub(super) const IMPORT: Kind = Kind { one: "import", command: "toolyard import list" };
+pub(super) const CALL: Kind = Kind { one: "call", command: "toolyard calls" };
 pub(super) const APPROVAL: Kind = Kind { one: "approval", command: "toolyard approval" };
+pub(super) const NOTICE: Kind = Kind { one: "notice", command: "toolyard approval notices" };
 pub(super) const RUN: Kind = Kind { one: "run", command: "toolyard workflow runs" };
 pub(super) const DELIVERY: Kind = Kind { one: "delivery", command: "toolyard trigger deliveries" };
 pub(super) const TRIGGER: Kind = Kind { one: "trigger", command: "toolyard trigger" };

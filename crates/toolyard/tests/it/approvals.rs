@@ -2,15 +2,24 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
 use http::Method;
 use kernel::Role;
 use serde_json::{Value, json};
+use sha2::Sha256;
 
 use crate::reserved::workflow;
-use crate::support::{Database, Fake, Test, call_body, on_both};
+use crate::support::{Database, Fake, Test, call_body, on_both, until};
 use crate::triggers::{send, settled, webhook};
 
+const NOTICES: &str = "/tools/approvals/notices";
 const MAKE: &str = "tools.native.fake.MAKE_A_THING.main";
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
 
 pub async fn ask_before(test: &Test, pattern: &str, permission: &str) {
     let policy = json!({"permissions": {"rules": [{"pattern": pattern, "permission": permission}]}});
@@ -66,6 +75,138 @@ on_both! {
         assert_ne!(second, id, "an approval holds for one call");
         // What is not asked about runs as ever.
         test.call_as(&runner, "tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await.expect(200);
+    }
+
+    async fn an_approval_names_who_asks_and_why(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, "tools.native.fake.MAKE_*(title=a*)", "ask").await;
+        let agent = test.post("/agents", json!({"name": "a", "agent_type": "x", "tool_ids": ["fake"]})).await.expect(200);
+        let answer = test.post("/agents/1/call", call_body(MAKE, &json!({"title": "about"}))).await.expect(202)["approval"].take();
+        assert_eq!(answer["rule"], json!({"pattern": "tools.native.fake.MAKE_*(title=a*)", "permission": "ask"}));
+        assert_eq!((&answer["agent_id"], answer["key_name"].is_string()), (&agent["public_id"], true), "{answer}");
+        let id = answer["id"].as_str().unwrap();
+        assert_eq!(test.get(&format!("/tools/approvals/{id}")).await.expect(200)["approval"], answer);
+        assert_eq!(test.get("/tools/approvals").await.expect(200)["approvals"][0], answer);
+
+        // Decided with a key of nobody, and by a person.
+        assert_eq!(decide(test, id, "approve").await["decided_by_name"], answer["key_name"]);
+        let accounts = &test.yard.accounts;
+        let (project, user) = (accounts.find_project("default").await.unwrap().id, accounts.create_user("ada@example.com", Some("Ada".to_owned())).await.unwrap());
+        accounts.set_member(project, user.id, Role::Owner, &accounts::Source::Invited).await.unwrap();
+        let scope = accounts.acting(project, kernel::KeyId::new(), Some(user.id)).await.unwrap().unwrap();
+        let id = waiting(test, &test.owner, json!({"title": "apart"})).await;
+        test.yard.calls.decide(scope, id.parse().unwrap(), false, None).await.unwrap();
+        let decided = test.get(&format!("/tools/approvals/{id}")).await.expect(200)["approval"].take();
+        assert_eq!((&decided["decided_by_name"], decided.get("agent_id")), (&json!("Ada"), None), "{decided}");
+
+        // Without a rule it is the default that asks, or the caller.
+        let permissions = json!({"permissions": {"default": "ask"}});
+        test.request(Method::PUT, "/tools/permissions", Some(format!("ApiKey {}", test.owner)), Some(permissions)).await.expect(200);
+        assert!(test.call(MAKE, json!({"title": "b"})).await.expect(202)["approval"].get("rule").is_none());
+    }
+
+    async fn an_address_is_told_that_a_call_waits(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, MAKE, "ask").await;
+        let new = json!({"notice": {"kind": "webhook", "url": format!("{}/target", fake.url)}});
+        let made = test.post(NOTICES, new).await.expect(200)["notice"].take();
+        let (id, secret) = (made["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
+        let listed = test.get(NOTICES).await.expect(200);
+        assert_eq!((&listed["notices"][0]["id"], listed["notices"][0].get("secret")), (&made["id"], None));
+
+        let approval = waiting(test, &test.owner, json!({"title": "top secret title"})).await;
+        until("somebody is told", async || fake.seen_at("/target").len() == 1).await;
+        let post = fake.seen_at("/target").remove(0);
+        let data = &post["body"]["data"];
+        assert_eq!((&post["body"]["type"], &data["id"], &data["call_ref"]), (&json!("approval.created"), &json!(approval), &json!(MAKE)));
+        assert!(data["url"].as_str().unwrap().ends_with(&format!("/app/default/approvals/{approval}")) && data["expires_at"].is_string(), "{post}");
+        assert!(!post.to_string().contains("secret title"), "{post}");
+        let signed = format!("{}.{}.{}", text(&post["headers"]["webhook-id"]), text(&post["headers"]["webhook-timestamp"]), post["body"]);
+        let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+        mac.update(signed.as_bytes());
+        assert_eq!(text(&post["headers"]["webhook-signature"]), format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())));
+
+        // The same call waits for the same word, and nobody is told twice.
+        waiting(test, &test.owner, json!({"title": "top secret title"})).await;
+        let notice = async || test.get(NOTICES).await.expect(200)["notices"][0].clone();
+        until("the end is written", async || notice().await["last_at"].is_string()).await;
+        assert_eq!((notice().await.get("last_error"), fake.seen_at("/target").len()), (None, 1));
+
+        // Three tries.
+        fake.answer_target(&[500, 503, 500]);
+        waiting(test, &test.owner, json!({"title": "b"})).await;
+        until("it is given up", async || notice().await["last_error"] == "It answered with status 500.").await;
+        assert_eq!(fake.seen_at("/target").len(), 4);
+        let path = format!("{NOTICES}/{id}");
+        assert_eq!(test.post(&format!("{path}/test"), Value::Null).await.expect(200), json!({"ok": true}));
+        assert_eq!((notice().await.get("last_error"), &fake.seen_at("/target")[4]["body"]["data"]["test"]), (None, &json!(true)));
+        fake.answer_target(&[404]);
+        assert_eq!(test.post(&format!("{path}/test"), Value::Null).await.expect(200), json!({"ok": false, "message": "It answered with status 404."}));
+
+        let ring = kernel::seal::KeyRing::parse(&std::fs::read_to_string(test.yard.config.data_dir.join("sealing.key")).unwrap()).unwrap();
+        assert_eq!(calls::reseal(&test.yard.db, &kernel::seal::Sealer::new(ring.with_new_key())).await.unwrap(), 1);
+        let viewer = test.key("default", Role::Viewer, None).await;
+        test.get_as(&viewer, NOTICES).await.expect(200);
+        test.post_as(&viewer, NOTICES, json!({"notice": {"kind": "webhook", "url": "https://example.com/"}})).await.expect(403);
+        let stranger = test.key("elsewhere", Role::Owner, None).await;
+        test.post_as(&stranger, &format!("{path}/test"), Value::Null).await.expect(404);
+        test.delete(&path).await.expect(204);
+        assert_eq!(test.delete(&path).await.detail(404), "Notice not found");
+    }
+
+    async fn a_tool_is_called_when_a_call_waits(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, MAKE, "ask").await;
+        let tool = |arguments: Value| json!({"notice": {"kind": "tool", "call_ref": "tools.native.fake.GET_A_THING.main", "arguments": arguments}});
+        for (notice, status, words) in [
+            (tool(json!({"owner": "{{ approval.ulr }}", "path": "p"})), 422, "Did you mean `url`?"),
+            (tool(json!({"owner": "{{ call.id }}", "path": "p"})), 422, "there is only `approval`"),
+            (tool(json!({"owner": "o"})), 400, "path"),
+            (json!({"notice": {"kind": "tool", "call_ref": "tools.native.fake.NOPE.main"}}), 404, "Action not found"),
+            (json!({"notice": {"kind": "tool", "call_ref": "tools.native.fake.GET_A_THING.other"}}), 404, "Connection not found"),
+            (json!({"notice": {"kind": "tool", "call_ref": "workflow.variant.x"}}), 422, "an action through a connection"),
+            (json!({"notice": {"kind": "tool", "call_ref": "nonsense"}}), 400, "Invalid tool slug format"),
+            (json!({"notice": {"kind": "webhook", "url": "nonsense"}}), 422, "no address"),
+            (json!({"notice": {"kind": "webhook", "url": "https://10.0.0.1/"}}), 422, "10.0.0.1"),
+            (json!({"notice": {"kind": "webhook", "url": "https://example.com/", "call_ref": "x"}}), 422, "call_ref"),
+            (json!({"notice": {"kind": "mail"}}), 422, "mail"),
+        ] {
+            let detail = test.post(NOTICES, notice.clone()).await.detail(status);
+            assert!(detail.contains(words), "{notice}: {detail}");
+        }
+        let only_edit = test.key("default", Role::Owner, Some(vec![kernel::Permission::EditTools])).await;
+        test.post_as(&only_edit, NOTICES, tool(json!({"owner": "o", "path": "p"}))).await.expect(403);
+        test.post(NOTICES, tool(json!({"owner": "{{ approval.call_ref }}", "path": "{{ approval.id }}"}))).await.expect(200);
+        let notice = async || test.get(NOTICES).await.expect(200)["notices"][0].clone();
+        let approval = waiting(test, &test.owner, json!({"title": "a"})).await;
+        until("the tool is called", async || notice().await["last_at"].is_string()).await;
+        assert_eq!(notice().await.get("last_error"), None);
+        assert_eq!(fake.seen_at(&format!("/echo/{MAKE}/files/{approval}")).len(), 1, "{:?}", fake.seen());
+
+        // A notice that would have to ask is told nobody, and makes no question of its own.
+        ask_before(test, "*", "ask").await;
+        waiting(test, &test.owner, json!({"title": "b"})).await;
+        until("it is refused", async || notice().await["last_error"].as_str().is_some_and(|error| error.contains("would have to ask"))).await;
+        assert_eq!(test.get("/tools/approvals").await.expect(200)["count"], 2);
+
+        // It acts as whoever saved it, who may be gone.
+        let saver = test.key("default", Role::Owner, None).await;
+        ask_before(test, MAKE, "ask").await;
+        test.delete(&format!("{NOTICES}/{}", text(&notice().await["id"]))).await.expect(204);
+        test.post_as(&saver, NOTICES, tool(json!({"owner": "o", "path": "p"}))).await.expect(200);
+        let keys = test.yard.accounts.list_keys(None).await.unwrap();
+        test.yard.accounts.revoke_key(keys.iter().find(|key| saver.starts_with(&key.hint)).unwrap().id).await.unwrap();
+        let tested = test.post(&format!("{NOTICES}/{}/test", text(&notice().await["id"])), Value::Null).await.expect(200);
+        assert!(tested["message"].as_str().unwrap().contains("revoked"), "{tested}");
+        for number in 1..10 {
+            test.post(NOTICES, json!({"notice": {"kind": "webhook", "url": format!("https://example.com/{number}")}})).await.expect(200);
+        }
+        let full = test.post(NOTICES, json!({"notice": {"kind": "webhook", "url": "https://example.com/"}})).await.detail(409);
+        assert!(full.contains("may have 10 notices"), "{full}");
     }
 
     async fn a_plain_loop_goes_on_while_a_call_waits(test: &Test) {

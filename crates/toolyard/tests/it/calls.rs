@@ -218,6 +218,161 @@ on_both! {
         assert_eq!(test.get("/tools/calls?limit=1").await.expect(200)["calls"][0]["call_ref"].as_str().unwrap().len(), 300);
     }
 
+    async fn one_call_shows_where_its_time_went(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let make = "tools.native.fake.MAKE_A_THING.main";
+        let shown = async |row: &Value| test.get(&format!("/tools/calls/{}", row["id"].as_str().unwrap())).await.expect(200)["call"].take();
+        let newest = async || test.get("/tools/calls?limit=1").await.expect(200)["calls"][0].take();
+        test.call("tools.native.fake.SLOWLY.main", json!({"ms": 60})).await.expect(200);
+        let (row, call) = (newest().await, shown(&newest().await).await);
+        for (name, value) in row.as_object().unwrap() {
+            assert_eq!(&call[name], value, "{name}");
+        }
+        let timings = call["timings"].as_object().unwrap();
+        assert_eq!(timings.keys().collect::<Vec<_>>(), ["upstream_ms"], "{call}");
+        let (upstream, whole) = (timings["upstream_ms"].as_f64().unwrap(), call["duration_ms"].as_f64().unwrap());
+        assert!((60.0..=whole).contains(&upstream), "{call}");
+
+        // A call that got the answer of another says whose, a refusal too.
+        for (name, arguments) in [(make, json!({"title": "x"})), ("tools.native.fake.FAIL_A_THING.main", json!({"code": 404}))] {
+            call_with_key(test, name, name, arguments.clone()).await.expect(200);
+            let first = newest().await["id"].clone();
+            call_with_key(test, name, name, arguments).await.expect(200);
+            let again = shown(&newest().await).await;
+            assert_eq!((&again["repeats_id"], &again["timings"]), (&first, &json!({})), "{again}");
+        }
+
+        // How long a person took lies before the call.
+        crate::approvals::ask_before(test, make, "ask").await;
+        let id = crate::approvals::waiting(test, &test.owner, json!({"title": "y"})).await;
+        test.clock.advance(std::time::Duration::from_secs(90));
+        crate::approvals::decide(test, &id, "approve").await;
+        test.call(make, json!({"title": "y"})).await.expect(200);
+        assert_eq!(shown(&newest().await).await["timings"]["approval_wait_ms"], 90_000.0);
+
+        let stranger = test.key("elsewhere", kernel::Role::Owner, None).await;
+        let path = format!("/tools/calls/{}", newest().await["id"].as_str().unwrap());
+        assert_eq!(test.get_as(&stranger, &path).await.detail(404), "Call not found");
+        test.get("/tools/calls/nonsense").await.expect(422);
+    }
+
+    async fn what_a_project_keeps_is_sealed_and_dropped(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let (path, owner) = ("/tools/calls/keeping", Some(format!("ApiKey {}", test.owner)));
+        let keep = async |days: i64| test.request(http::Method::PUT, path, owner.clone(), Some(json!({"days": days}))).await;
+        let newest = async || test.get("/tools/calls?limit=1").await.expect(200)["calls"][0]["id"].as_str().unwrap().to_owned();
+        let kept = async |id: &str| test.get(&format!("/tools/calls/{id}")).await.expect(200)["call"]["kept"].take();
+        let make = "tools.native.fake.MAKE_A_THING.main";
+        assert_eq!(test.get(path).await.expect(200), json!({"days": 0}));
+        test.call(make, json!({"title": "before"})).await.expect(200);
+        let before = newest().await;
+        for days in [-1, 91] {
+            assert!(keep(days).await.detail(422).contains("between 0 and 90"));
+        }
+        assert_eq!(keep(2).await.expect(200), json!({"days": 2}));
+        assert_eq!(test.get(path).await.expect(200), json!({"days": 2}));
+        assert_eq!(kept(&before).await, Value::Null);
+
+        test.call(make, json!({"title": "top secret title"})).await.expect(200);
+        let id = newest().await;
+        let found = kept(&id).await;
+        assert_eq!((&found["arguments"], &found["result"]["body"]["title"]), (&json!({"title": "top secret title"}), &json!("top secret title")), "{found}");
+        assert!(!found.to_string().contains("sk-fake"), "{found}");
+        let viewer = test.key("default", kernel::Role::Viewer, None).await;
+        let shown = test.get_as(&viewer, &format!("/tools/calls/{id}")).await.expect(200);
+        assert!(shown["call"].get("kept").is_none() && shown["call"]["outcome"] == "ok", "{shown}");
+        test.request(http::Method::PUT, path, Some(format!("ApiKey {viewer}")), Some(json!({"days": 1}))).await.expect(403);
+        let stored: Vec<u8> = test.yard.db.all("select content from kept_calls", store::args![]).await.unwrap()[0].get("content").unwrap();
+        assert!(!String::from_utf8_lossy(&stored).contains("secret"), "sealed");
+
+        // A call that failed keeps what it was made with, and too much is a note.
+        test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 500})).await.expect(502);
+        let failed = kept(&newest().await).await;
+        assert_eq!((&failed["arguments"], &failed["result"]), (&json!({"code": 500}), &Value::Null));
+        test.call(make, json!({"title": "x".repeat(300 << 10)})).await.expect(200);
+        let large = kept(&newest().await).await;
+        assert!(large["arguments"]["note"].is_string() && large["result"]["note"].is_string(), "{large}");
+
+        // Sealed again with a new key, it still opens.
+        let ring = kernel::seal::KeyRing::parse(&std::fs::read_to_string(test.yard.config.data_dir.join("sealing.key")).unwrap()).unwrap();
+        let sealer = kernel::seal::Sealer::new(ring.with_new_key());
+        assert_eq!((calls::reseal(&test.yard.db, &sealer).await.unwrap(), calls::reseal(&test.yard.db, &sealer).await.unwrap()), (3, 0));
+
+        // Dropped when the days are over, or when nothing is to be kept.
+        let rows = async || test.yard.db.all("select id from kept_calls", store::args![]).await.unwrap().len();
+        test.clock.advance(std::time::Duration::from_hours(47));
+        test.yard.forget().await.unwrap();
+        assert_eq!(rows().await, 3);
+        test.clock.advance(std::time::Duration::from_hours(1));
+        assert_eq!(kept(&id).await, Value::Null, "also before it is dropped");
+        test.yard.forget().await.unwrap();
+        assert_eq!(rows().await, 0);
+        test.call(make, json!({"title": "y"})).await.expect(200);
+        keep(0).await.expect(200);
+        test.yard.forget().await.unwrap();
+        assert_eq!((rows().await, kept(&newest().await).await), (0, Value::Null));
+    }
+
+    async fn calls_are_found_by_key_run_and_time(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let steps = json!({"steps": [{"name": "make", "call": "tools.native.fake.MAKE_A_THING.main", "arguments": {"title": "x"}}]});
+        workflow(test, "flow", steps).await;
+        let other = test.key("default", kernel::Role::Owner, None).await;
+        for key in [&test.owner, &other] {
+            test.call_as(key, "workflow.variant.flow", json!({})).await.expect(200);
+            test.clock.advance(std::time::Duration::from_hours(1));
+        }
+        let rows = async |query: &str| test.get(&format!("/tools/calls?{query}")).await.expect(200)["calls"].as_array().unwrap().clone();
+        let all = rows("").await;
+        assert_eq!(all.len(), 4);
+        let step = all.iter().find(|row| row["step"] == "make").unwrap();
+        let of_run = rows(&format!("run_id={}", step["run_id"].as_str().unwrap())).await;
+        assert_eq!((of_run.len(), &of_run[0]["id"]), (1, &step["id"]));
+        assert_eq!(rows(&format!("run_id={}&delivery_id={}", step["run_id"].as_str().unwrap(), uuid::Uuid::now_v7())).await.len(), 0);
+        assert_eq!(rows(&format!("delivery_id={}", uuid::Uuid::now_v7())).await.len(), 0);
+        let of_key = rows(&format!("key_id={}", all[0]["key_id"].as_str().unwrap())).await;
+        assert!(of_key.len() == 2 && of_key.iter().all(|row| row["key_id"] == all[0]["key_id"]), "{of_key:?}");
+        assert_eq!((rows("until=90m").await.len(), rows("since=90m").await.len(), rows("since=3h&until=1h").await.len()), (2, 2, 2));
+        test.get("/tools/calls?until=soon").await.expect(422);
+        test.get("/tools/calls?key_id=me").await.expect(422);
+    }
+
+    async fn calls_are_counted_over_a_time(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let empty = test.get("/tools/calls/stats").await.expect(200);
+        assert_eq!((&empty["calls"], &empty["errors"], empty.get("p50_ms"), &empty["failing"]), (&json!(0), &json!(0), None, &json!([])));
+        assert_eq!(empty["buckets"].as_array().unwrap().len(), 24);
+        let fail = "tools.native.fake.FAIL_A_THING.main";
+        for code in [404, 500, 404] {
+            test.call(fail, json!({"code": code})).await;
+        }
+        test.clock.advance(std::time::Duration::from_hours(2));
+        for ms in [0, 0, 60] {
+            test.call("tools.native.fake.SLOWLY.main", json!({"ms": ms})).await.expect(200);
+        }
+        test.call("nonsense", json!({})).await.expect(400);
+        test.clock.advance(std::time::Duration::from_secs(1));
+        let stats = test.get("/tools/calls/stats?since=3h&buckets=3").await.expect(200);
+        assert_eq!((&stats["calls"], &stats["errors"]), (&json!(7), &json!(4)), "{stats}");
+        let counts: Vec<_> = stats["buckets"].as_array().unwrap().iter().map(|bucket| (bucket["calls"].as_i64().unwrap(), bucket["errors"].as_i64().unwrap())).collect();
+        assert_eq!(counts, [(3, 3), (0, 0), (4, 1)], "{stats}");
+        assert!(stats["buckets"][1].get("p50_ms").is_none() && stats["buckets"][2]["p95_ms"].as_f64().unwrap() > 50.0, "{stats}");
+        assert!(stats["p50_ms"].as_f64().unwrap() <= stats["p95_ms"].as_f64().unwrap());
+        let message = "404: status 404 as asked";
+        assert_eq!(stats["failing"], json!([{"tool": fail, "calls": 3, "errors": 3, "last_message": message}]));
+        let narrow = test.get("/tools/calls/stats?since=3h&until=1h&buckets=1").await.expect(200);
+        assert_eq!((&narrow["calls"], narrow["buckets"].as_array().unwrap().len()), (&json!(3), 1));
+        for query in ["buckets=0", "buckets=201", "buckets=x", "since=soon", "since=1h&until=2h", "bucket=2"] {
+            test.get(&format!("/tools/calls/stats?{query}")).await.expect(422);
+        }
+        let stranger = test.key("elsewhere", kernel::Role::Owner, None).await;
+        assert_eq!(test.get_as(&stranger, "/tools/calls/stats").await.expect(200)["calls"], 0);
+    }
+
     async fn many_calls_at_once_are_all_recorded(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;

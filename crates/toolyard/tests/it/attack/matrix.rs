@@ -289,6 +289,7 @@ fn shows_more(path: &str) -> bool {
             "/tools/schema",
             "/tools/ops",
             "/tools/permissions",
+            "/tools/calls/keeping",
             "/tools/marketplace",
             "/tools/stats",
             "/tools/{app_name}/actions",
@@ -304,11 +305,12 @@ fn shows_more(path: &str) -> bool {
 
 /// Whether an answer holds no rows: a list says so itself, anything else by its count.
 fn is_empty(body: &Value) -> bool {
-    let counted = ["count", "total", "total_agents", "events"].iter().any(|count| body[*count] == 0);
+    let counted = ["count", "total", "total_agents", "events", "calls"].iter().any(|count| body[*count] == 0);
     // Days are there whether something happened or not.
     let idle = |day: &Value| day["assigned"] == 0 && day["active"] == 0;
     let idle = body["days"].as_array().is_some_and(|days| days.iter().all(idle));
-    body.as_array().map_or(counted || idle, Vec::is_empty)
+    let untold = body["notices"].as_array().is_some_and(Vec::is_empty);
+    body.as_array().map_or(counted || idle || untold, Vec::is_empty)
 }
 
 /// Whether an operation is a list of rows, or makes, changes or names one.

@@ -121,6 +121,16 @@ impl World {
         text(&newest().await["id"])
     }
 
+    /// A project has few notices, so the oldest makes room.
+    async fn new_notice(&self) -> Value {
+        let found = self.test.get("/tools/approvals/notices").await.expect(200);
+        let found = found["notices"].as_array().unwrap();
+        if found.len() > 7 {
+            self.test.delete(&format!("/tools/approvals/notices/{}", text(&found[0]["id"]))).await.expect(204);
+        }
+        json!({"notice": {"kind": "webhook", "url": format!("{}/echo/notice", self.fake.url)}})
+    }
+
     async fn invitation(&self) -> Value {
         self.test.post("/people/invitations", json!({"invitation": {"role": "viewer"}})).await.expect(200)
     }
@@ -159,6 +169,15 @@ impl World {
             "schedule_id" => text(&self.schedule().await["id"]),
             "delivery_id" => text(&self.delivery(operation.path.ends_with("/retry")).await["id"]),
             "event_row_id" => text(&self.delivery(true).await["event_row_id"]),
+            "call_id" => {
+                let called = self.test.call("tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await;
+                called.expect(200);
+                text(&self.test.get("/tools/calls?limit=1").await.expect(200)["calls"][0]["id"])
+            }
+            "notice_id" => {
+                let body = self.new_notice().await;
+                text(&self.test.post("/tools/approvals/notices", body).await.expect(200)["notice"]["id"])
+            }
             "approval_id" => {
                 let waiting = self.test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": self.name()})).await;
                 text(&waiting.expect(202)["approval"]["id"])
@@ -285,6 +304,8 @@ impl World {
             "discover_tool_capabilities" | "discover_triggers" => json!({"use_cases": ["read a fake thing"]}),
             "set_learning" => json!({"learns": true}),
             "call_platform_op" => json!({"arguments": {"use_cases": ["read a fake thing"]}}),
+            "create_approval_notice" => self.new_notice().await,
+            "set_call_keeping" => json!({"days": 1}),
             "decide_tool_approval" => json!({"decision": "deny"}),
             "set_tool_permissions" => json!({"permissions": {"rules": [{"pattern": "tools.native.fake.MAKE_*", "permission": "ask"}]}}),
             "call_tool" | "call_as_agent" => get,
