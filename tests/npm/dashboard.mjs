@@ -1,5 +1,6 @@
 // Walks through the dashboard as people do, in a real browser.
-//   node dashboard.mjs URL KEY [--only SECTION] [--screenshots DIR]
+//   node dashboard.mjs URL KEY OPERATOR_KEY FAKE_URL [--only SECTION] [--screenshots DIR]
+// The project has a connection `main` to a service `fake` at FAKE_URL that shows what it was sent.
 // Each file in `dashboard/` is a section: `prepare` makes its rows through the API, `screens` are its pages, `walks` what people do there.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
@@ -11,7 +12,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { only: { type: "string" }, screenshots: { type: "string" } },
 });
-const [url, key] = positionals;
+const [url, key, operatorKey, fake] = positionals;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const WIDE = { width: 1280, height: 900 };
 const NARROW = { width: 390, height: 800 };
@@ -28,7 +29,7 @@ async function api(method, path, body) {
 
 const browser = await openBrowser();
 const signedIn = await signIn();
-const context = { url, key, api, project, app: `${url}/app/${project}`, assert };
+const context = { url, key, operatorKey, fake, browser, api, project, app: `${url}/app/${project}`, assert };
 const counts = { sections: 0, screens: 0, walks: 0 };
 const failures = [];
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ::agents::AgentError;
 use accounts::{Key, NewKey};
+use axum::Extension;
 use axum::extract::State;
 use http::StatusCode;
 use kernel::{AgentId, KeyId, Permission, ProjectId, Role};
@@ -13,9 +14,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::auth::{EditMembers, ViewMembers};
-use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::auth::{ByClient, EditMembers, ViewMembers};
+use crate::edge::{ApiError, ApiResult, Code, Json, PathOf, Payload, QueryOf, Scoped};
 use crate::people::members::ListPage;
+
+const NOT_FOR_CLIENTS: &str = "A client that somebody let in makes no keys: they would outlive what it was allowed. Sign in, or use a key.";
 
 /// A key of the project. `secret` is the key itself, and is there once, when it is made.
 #[derive(Debug, Serialize, ToSchema)]
@@ -141,14 +144,19 @@ pub(crate) async fn list(
 
 /// Make a key of the project
 ///
-/// The answer shows the key this once. Nobody gives a key permissions that they do not have at that moment.
+/// The answer shows the key this once. Nobody gives a key permissions that they do not have at that moment, and a client that somebody let in makes
+/// none, because a key would outlive what it was allowed.
 #[utoipa::path(post, path = "/keys", operation_id = "create_project_key", tag = "Keys", security(("key" = ["edit_members"])),
     request_body = CreateProjectKey, responses((status = 200, body = ProjectKeyAnswer), (status = 404, description = "No such agent")))]
 pub(crate) async fn create(
     Scoped(scope, _): Scoped<EditMembers>,
     State(app): State<App>,
+    client: Option<Extension<ByClient>>,
     Payload(body): Payload<CreateProjectKey>,
 ) -> ApiResult<Json<ProjectKeyAnswer>> {
+    if client.is_some() {
+        return Err(ApiError::new(Code::MissingPermission, NOT_FOR_CLIENTS));
+    }
     let agents = named_agents(&app, scope.project, body.key.agents.as_deref()).await?;
     let (key, plain) = app.accounts.give_key(&scope, body.key.wanted()).await?;
     bind(&app, &key, &agents).await?;

@@ -21,8 +21,21 @@ use crate::{
 /// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
 const WORTH_COMPRESSING: u64 = 1024;
 
+/// In parts: unoptimised, one expression with all of them needs more than a thread's stack.
 fn table() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Document::openapi())
+        .merge(server_table())
+        .merge(tool_table())
+        .merge(event_table())
+        .merge(workflow_table())
+        .merge(trigger_table())
+        .merge(people_table())
+        .merge(alias_table())
+}
+
+/// The server itself, its operator, and what a project keeps.
+fn server_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .routes(routes!(operations::root::root))
         .routes(routes!(operations::health::health))
         .routes(routes!(operations::health::ready))
@@ -43,6 +56,11 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(secrets::rows::list, secrets::rows::create))
         .routes(routes!(secrets::rows::fetch, secrets::rows::change, secrets::rows::delete))
         .routes(routes!(secrets::reads::list))
+}
+
+/// Tools and agents.
+fn tool_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .routes(routes!(tools::catalog::providers))
         .routes(routes!(tools::catalog::provider))
         .routes(routes!(tools::catalog::integrations))
@@ -107,6 +125,11 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(agents::tools::history))
         .routes(routes!(agents::toolset::toolset))
         .routes(routes!(agents::toolset::call))
+}
+
+/// What can be waited for, and where.
+fn event_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .routes(routes!(triggers::catalog::providers))
         .routes(routes!(triggers::catalog::provider))
         .routes(routes!(triggers::catalog::integrations))
@@ -120,6 +143,11 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::connections::revoke))
         .routes(routes!(triggers::connections::usage))
         .routes(routes!(triggers::connections::consumers))
+}
+
+/// Workflows and environments.
+fn workflow_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .routes(routes!(workflows::invoke::invoke))
         .routes(routes!(workflows::runs::list))
         .routes(routes!(workflows::runs::fetch))
@@ -177,6 +205,11 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(environments::simple::unarchive))
         .routes(routes!(environments::simple::guard))
         .routes(routes!(environments::simple::unguard))
+}
+
+/// Triggers and what becomes of them.
+fn trigger_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .routes(routes!(triggers::subscriptions::create, triggers::subscriptions::list))
         .routes(routes!(triggers::subscriptions::query))
         .routes(routes!(triggers::subscriptions::test))
@@ -205,6 +238,11 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(triggers::deliveries::preview))
         .routes(routes!(triggers::ingress::native, triggers::ingress::handshake))
         .routes(routes!(triggers::ingress::composio))
+}
+
+/// People, and the clients that act for them.
+fn people_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .routes(routes!(pages::show, pages::submit))
         .routes(routes!(pages::sign_in::show, pages::sign_in::submit))
         .routes(routes!(pages::sign_in::sign_out))
@@ -238,7 +276,6 @@ fn table() -> OpenApiRouter<App> {
         .routes(routes!(grants::fetch, grants::revoke))
         .routes(routes!(grants::own))
         .routes(routes!(grants::revoke_own))
-        .merge(alias_table())
 }
 
 /// Workflows under other names.

@@ -13,6 +13,7 @@ create table kept_calls (
     id uuid not null,
     content bytea not null,
     created_at bigint not null,
+    size bigint not null,
     primary key (project_id, id)
 );
 

@@ -3,8 +3,8 @@ const HOSTILE = "<img src=x onerror=alert(1)>";
 
 // Makes the project ask, and a call that waits.
 export async function waiting({ api, key, url }, title) {
-  await api("PUT", "/tools/permissions", { permissions: { rules: [{ pattern: "tools.native.fake.MAKE_A_THING", permission: "ask" }] } });
-  const body = { data: { type: "function", function: { name: "tools.native.fake.MAKE_A_THING.main", arguments: { title } } } };
+  await api("PUT", "/tools/permissions", { permissions: { rules: [{ pattern: "tools.native.fake.MAKE_A_THING.*", permission: "ask" }] } });
+  const body = { data: { id: "t1", type: "function", function: { name: "tools.native.fake.MAKE_A_THING.main", arguments: { title } } } };
   const reply = await fetch(`${url}/tools/call`, {
     method: "POST",
     headers: { authorization: `ApiKey ${key}`, "content-type": "application/json" },

@@ -6,8 +6,9 @@ use kernel::json::{size, size_of_members};
 use kernel::seal::{SealError, SealedColumn, Sealer};
 use kernel::{Budget, CallId, ProjectId, Scope, Timestamp};
 use serde_json::{Map, Value, json};
-use store::{Db, StoreError, args, row};
+use store::{Db, StoreError, Usage, args, row};
 use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
 use work::{WorkError, Workers};
 
 use crate::{CallError, CallRecord, CallReply, Calls};
@@ -20,6 +21,9 @@ const DAY: Duration = Duration::from_hours(24);
 const QUEUE: usize = 256;
 /// How many rows are dropped, or sealed again, at a time.
 const BATCH: i64 = 200;
+/// How much of it a project keeps, in bytes; beyond that, calls are made and not kept until older ones are dropped.
+const MOST: i64 = 1 << 30;
+const KEPT: &str = "kept_calls";
 
 /// Arguments and result of a call.
 #[derive(Clone, Debug)]
@@ -99,8 +103,17 @@ async fn write_one(db: &Db, sealer: &Sealer, workers: &Workers, content: Content
         let written = json!({"arguments": arguments, "result": result}).to_string();
         Ok::<_, WorkError>(sealer.seal(written.as_bytes(), place(call)))
     };
+    if db.usage(project, KEPT).await?.bytes >= MOST {
+        tracing::debug!(%call, "arguments and result of a call are not kept: the project keeps as much as it may");
+        return Ok(());
+    }
     let content = workers.run(project, weight, seal).await?;
-    Ok(db.insert("kept_calls", row! { project_id: project, id: call, content: content, created_at: created_at }).await?)
+    let size = Usage::row(content.len());
+    let mut tx = db.begin().await?;
+    let row = row! { project_id: project, id: call, content: content, created_at: created_at, size: size.bytes };
+    tx.insert("kept_calls", row).await?;
+    tx.count(project, KEPT, size).await?;
+    Ok(tx.commit().await?)
 }
 
 fn place(call: CallId) -> SealedColumn<'static> {
@@ -178,15 +191,16 @@ impl Calls {
         let days = self.keeping(project).await?;
         let now = self.0.clock.now();
         let before = if days == 0 { Timestamp::from_micros(i64::MAX) } else { now.minus(age(days)) };
-        let sql = "delete from kept_calls where project_id = $1 and id in \
-                   (select id from kept_calls where project_id = $1 and created_at <= $2 order by created_at limit $3)";
+        let sql = "select id from kept_calls where project_id = $1 and created_at <= $2 order by created_at limit $3";
+        let delete = "delete from kept_calls where project_id = $1 and id = $2 returning size";
         let mut forgotten = 0;
         loop {
-            let dropped = self.0.db.execute(sql, args![project, before, BATCH]).await?;
-            forgotten += dropped;
-            if dropped == 0 {
+            let rows = self.0.db.all(sql, args![project, before, BATCH]).await?;
+            let old: Vec<Uuid> = rows.iter().map(|row| row.get("id")).collect::<Result<_, _>>()?;
+            if old.is_empty() {
                 return Ok(forgotten);
             }
+            forgotten += self.0.db.remove_counted(project, Some(KEPT), delete, &old).await?;
         }
     }
 }
@@ -202,7 +216,7 @@ fn until(created_at: Timestamp, days: i64) -> Timestamp {
 /// Seals what is kept, and the secrets of notices, with the current key.
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ResealError> {
     let mut resealed = crate::notices::reseal(db, sealer).await?;
-    let mut last = (uuid::Uuid::nil(), uuid::Uuid::nil());
+    let mut last = (Uuid::nil(), Uuid::nil());
     loop {
         let sql = "select project_id, id, content from kept_calls where project_id > $1 or (project_id = $1 and id > $2) \
                    order by project_id, id limit $3";

@@ -87,7 +87,7 @@ mod tests {
         assert!(read("{{ approval.call_ref }} waits: {{ approval.url }}").is_ok());
         for (text, words) in [
             ("{{ approval.arguments }}", "no `approval.arguments`"),
-            ("{{ approval.ulr }}", "Did you mean `url`?"),
+            ("{{ approval.call_reff }}", "Did you mean `call_ref`?"),
             ("{{ aproval.url }}", "Did you mean `approval`?"),
             ("{{ approval.url", "`arguments/text`"),
         ] {

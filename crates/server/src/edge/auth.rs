@@ -31,6 +31,10 @@ pub(crate) struct OnBehalf(pub(crate) Scope);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyOnly;
 
+/// Marks a request of a client that somebody let act for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByClient;
+
 /// A scope that holds at least the permission `P`.
 #[derive(Debug)]
 pub struct Scoped<P>(pub Scope, pub(crate) PhantomData<P>);
@@ -111,7 +115,11 @@ async fn acting(parts: &mut Parts, app: &App) -> Result<Scope, ApiError> {
         return Ok(*scope);
     }
     match credential(parts) {
-        Some((Scheme::Key, token)) if Grants::is_token(token) => bearer::scope(app, token, parts.uri.path()).await,
+        Some((Scheme::Key, token)) if Grants::is_token(token) => {
+            let scope = bearer::scope(app, token, parts.uri.path()).await?;
+            parts.extensions.insert(ByClient);
+            Ok(scope)
+        }
         Some((Scheme::Key, key)) => {
             let scope = app.accounts.authenticator().authenticate(key).await?;
             scope.ok_or_else(|| ApiError::unauthorized(Code::InvalidKey, BAD_KEY))

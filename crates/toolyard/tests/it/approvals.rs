@@ -163,7 +163,7 @@ on_both! {
         ask_before(test, MAKE, "ask").await;
         let tool = |arguments: Value| json!({"notice": {"kind": "tool", "call_ref": "tools.native.fake.GET_A_THING.main", "arguments": arguments}});
         for (notice, status, words) in [
-            (tool(json!({"owner": "{{ approval.ulr }}", "path": "p"})), 422, "Did you mean `url`?"),
+            (tool(json!({"owner": "{{ approval.call_reff }}", "path": "p"})), 422, "Did you mean `call_ref`?"),
             (tool(json!({"owner": "{{ call.id }}", "path": "p"})), 422, "there is only `approval`"),
             (tool(json!({"owner": "o"})), 400, "path"),
             (json!({"notice": {"kind": "tool", "call_ref": "tools.native.fake.NOPE.main"}}), 404, "Action not found"),

@@ -96,9 +96,9 @@ on_both! {
         ask_before(test, MAKE, "ask").await;
         let id = waiting(test, &test.owner, json!({"title": "x"})).await;
         decide(test, &id, "approve").await;
-        test.yard.db.execute("alter table tool_calls rename to kept_calls", args![]).await.unwrap();
+        test.yard.db.execute("alter table tool_calls rename to calls_aside", args![]).await.unwrap();
         test.call(MAKE, json!({"title": "x"})).await.expect(503);
-        test.yard.db.execute("alter table kept_calls rename to tool_calls", args![]).await.unwrap();
+        test.yard.db.execute("alter table calls_aside rename to tool_calls", args![]).await.unwrap();
         test.call(MAKE, json!({"title": "x"})).await.expect(200);
         assert_eq!(fake.seen_at("/echo/things").len(), 1);
     }

@@ -1,9 +1,11 @@
 //! `/keys`: a project makes and revokes its own keys, and nobody gives more than they have.
 
+use grants::Surface;
 use http::Method;
 use kernel::{Permission, Role};
 use serde_json::{Value, json};
 
+use crate::oauth_server::granted;
 use crate::people::{person, signed_in};
 use crate::support::{Database, Test, on_both};
 
@@ -87,6 +89,15 @@ on_both! {
         test.yard.accounts.set_member(project, user, Role::Editor, &accounts::Source::Invited).await.unwrap();
         ada.api(Method::POST, "/keys", None, Some(new("more", &json!({"role": "viewer"})))).await.expect(403);
         ada.api(Method::GET, "/keys", None, None).await.expect(200);
+    }
+
+    async fn a_client_makes_no_keys_that_would_outlive_it(test: &Test) {
+        let (_, tokens) = granted(test, "default", &[Permission::ViewMembers, Permission::EditMembers], Surface::Api).await;
+        let bearer = Some(format!("Bearer {}", tokens.access.expose()));
+        test.request(Method::GET, "/keys", bearer.clone(), None).await.expect(200);
+        let refused = test.request(Method::POST, "/keys", bearer, Some(new("mine", &json!({"permissions": ["view_members"]})))).await;
+        assert!(refused.detail(403).starts_with("A client that somebody let in makes no keys"));
+        assert_eq!(names(test).await, ["first key"]);
     }
 
     async fn a_key_for_agents_stays_with_them(test: &Test) {

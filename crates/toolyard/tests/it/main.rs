@@ -26,6 +26,7 @@ mod composio_events;
 mod composio_faults;
 mod connections;
 mod consumers;
+mod dashboard;
 mod deliveries;
 mod discovered;
 mod discovery;

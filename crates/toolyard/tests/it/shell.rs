@@ -240,6 +240,8 @@ async fn what_is_in_use_is_not_deleted_by_the_way() {
     shell.ok(&["oauth-app", "set", "oidc", "--client-id", "c", "--client-secret", "s"]).await;
 
     let connection = ["subscription things (THING_CHANGED)", "agent Clerk, which has FAKE", "workflow maker"];
+    let users = shell.ok(&["connections", "consumers", "fake-main"]).await;
+    assert!(["workflow\tmaker\t", "subscription\tthings\t", "agent\tClerk\t"].iter().all(|user| users.contains(user)), "{users}");
     for (args, stops) in [
         (&["connections", "delete", "fake-main"][..], &connection[..]),
         (&["connections", "revoke", "fake-main"], &connection),
