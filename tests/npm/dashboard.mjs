@@ -2,6 +2,7 @@
 //   node dashboard.mjs URL KEY OPERATOR_KEY FAKE_URL [--only SECTION] [--screenshots DIR]
 // The project has a connection `main` to a service `fake` at FAKE_URL that shows what it was sent.
 // Each file in `dashboard/` is a section: `prepare` makes its rows through the API, `screens` are its pages, `walks` what people do there.
+// A screen is a path in the project, or a whole address. `isOperators` of a section signs in as the operator.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -28,17 +29,20 @@ async function api(method, path, body) {
 }
 
 const browser = await openBrowser();
-const signedIn = await signIn();
+const owner = await signIn(key);
+const operator = await signIn(operatorKey);
+let signedIn = owner;
 const context = { url, key, operatorKey, fake, browser, api, project, app: `${url}/app/${project}`, assert };
 const counts = { sections: 0, screens: 0, walks: 0 };
 const failures = [];
 
 for (const name of sections()) {
   const section = await import(`./dashboard/${name}.mjs`);
+  signedIn = section.isOperators ? operator : owner;
   const rows = (await section.prepare?.(context)) ?? {};
   const here = { ...context, ...rows };
   counts.sections += 1;
-  for (const [title, path] of Object.entries(section.screens(here))) await screen(`${name}: ${title}`, context.app + path);
+  for (const [title, path] of Object.entries(section.screens(here))) await screen(`${name}: ${title}`, path.startsWith("/") ? context.app + path : path);
   if (values.screenshots) continue;
   for (const [title, walk] of Object.entries(section.walks ?? {})) {
     await attempt(`${name}: ${title}`, {}, (page) => walk(page, here));
@@ -55,8 +59,8 @@ function sections() {
   return values.only ? names.filter((name) => name === values.only) : names.sort();
 }
 
-// Signs in with the key, once; every page begins with that session.
-async function signIn() {
+// Signs in with a key, once; every page begins with such a session.
+async function signIn(key) {
   const fresh = await browser.newContext();
   const page = await fresh.newPage();
   await page.goto(`${url}/`);
@@ -64,7 +68,7 @@ async function signIn() {
   await page.getByText("With a key").click();
   await page.getByLabel("Key").fill(key);
   await page.locator("details").getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL(/\/app\//);
+  await page.waitForURL(/\/app(\/|$)/);
   const state = await fresh.storageState();
   await fresh.close();
   return state;

@@ -1,5 +1,6 @@
 //! `toolyard bench`: figures that anyone can see for themselves. Each run but `retrieval` starts a server of its own in a temporary directory.
 
+mod dashboard;
 mod fairness;
 mod histories;
 mod report;
@@ -64,6 +65,8 @@ pub(super) enum BenchCommand {
         #[command(flatten)]
         rounds: Rounds,
     },
+    /// Pages of the dashboard over a hundred thousand calls and ten thousand deliveries
+    Dashboard(dashboard::DashboardArgs),
     /// How long a project waits while another does its worst, door by door
     Fairness {
         /// How long to measure each door
@@ -105,6 +108,7 @@ pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Idle(rounds) => idle(&rounds).await,
         BenchCommand::Calls { seconds, concurrency, rounds } => calls(Duration::from_secs(seconds), concurrency, &rounds).await,
+        BenchCommand::Dashboard(args) => Box::pin(dashboard::run(args)).await,
         BenchCommand::Fairness { seconds, concurrency, only } => {
             fairness::run(Duration::from_secs(seconds), concurrency, only.as_deref()).await
         }

@@ -35,11 +35,11 @@ enum NoticesCommand {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "way", required = true, multiple = false, args = ["url", "tool"])]
+#[group(id = "way", required = true, multiple = false, args = ["webhook", "tool"])]
 struct AddArgs {
     /// An address that gets a signed post
-    #[arg(long)]
-    url: Option<String>,
+    #[arg(long, value_name = "ADDRESS")]
+    webhook: Option<String>,
     /// An action through a connection, such as `tools.native.slack.SEND_A_MESSAGE.main`
     #[arg(long, value_name = "REF")]
     tool: Option<String>,
@@ -88,7 +88,7 @@ pub(super) async fn run(config: &Config, args: NoticesArgs) -> anyhow::Result<()
 
 async fn add(config: &Config, args: AddArgs) -> anyhow::Result<()> {
     let arguments: Value = args.args.as_deref().map_or(Ok(json!({})), serde_json::from_str).context("--args is not JSON")?;
-    let notice = match (args.url, args.tool) {
+    let notice = match (args.webhook, args.tool) {
         (Some(url), _) => json!({"kind": "webhook", "url": url}),
         (None, tool) => json!({"kind": "tool", "call_ref": tool, "arguments": arguments}),
     };

@@ -100,7 +100,8 @@ async fn a_viewer_sees_pages_and_changes_nothing() {
     let test = Test::start(Database::Sqlite).await;
     let (mut viewer, _) = with_person(&test, "ada@example.com", "default", Role::Viewer).await;
     let token = csrf(&viewer.get("/app/default").await.text);
-    for page in pages() {
+    // A live tail does not end.
+    for page in pages().into_iter().filter(|page| !page.path.ends_with("/live")) {
         let path = address(&page, "default");
         let reply = if page.is_form { viewer.post(&path, &[("csrf", &token)]).await } else { viewer.get(&path).await };
         assert!(!reply.status.is_server_error(), "{path}: {} {}", reply.status, reply.text);
@@ -167,9 +168,8 @@ fn csrf(page: &str) -> String {
     crate::support::hidden(page, "csrf")
 }
 
-/// Everything that people do, in Chromium: see the script.
-#[tokio::test]
-async fn people_walk_through_the_dashboard() {
+/// What people do in a section, in Chromium: see the script.
+async fn walk(section: &str) {
     let dir = TempDir::new().unwrap();
     let server = Server::start(dir.path(), |_| {}).await;
     let fake = Fake::start().await;
@@ -177,13 +177,53 @@ async fn people_walk_through_the_dashboard() {
     server.post("/tools/connections/", fake_connection("main", &json!({"auth_scheme": "api_key", "credentials": credentials}))).await;
     let operator = std::fs::read_to_string(dir.path().join("data/operator.key")).unwrap();
     let mut command = Command::new("node");
-    command.arg(repository().join("tests/npm/dashboard.mjs")).args([&server.url, &server.key, operator.trim(), &fake.url]);
+    command.arg(repository().join("tests/npm/dashboard.mjs")).args([
+        &server.url,
+        &server.key,
+        operator.trim(),
+        &fake.url,
+        "--only",
+        section,
+    ]);
     let output = command.current_dir(dir.path()).kill_on_drop(true).output().await.expect("node runs; `./test` installs it");
     let said = format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}");
     let counts: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
-    assert!(
-        counts["sections"].as_u64() >= Some(12) && counts["screens"].as_u64() >= Some(40) && counts["walks"].as_u64() >= Some(200),
-        "{said}"
-    );
+    assert!(counts["sections"] == 1 && counts["screens"].as_u64() > Some(0) && counts["walks"].as_u64() > Some(0), "{said}");
+}
+
+macro_rules! sections {
+    ($($name:ident $section:literal),* $(,)?) => {
+        const SECTIONS: &[&str] = &[$($section),*];
+
+        $(#[tokio::test]
+        async fn $name() {
+            walk($section).await;
+        })*
+    };
+}
+
+sections! {
+    people_walk_through_agents "agents",
+    people_walk_through_approvals "approvals",
+    people_walk_through_calls "calls",
+    people_walk_through_the_catalog "catalog",
+    people_walk_through_connections "connections",
+    people_walk_through_deliveries "deliveries",
+    people_walk_through_the_first_page "home",
+    people_walk_through_imports "imports",
+    people_walk_through_the_operators_pages "operator",
+    people_walk_through_permissions "permissions",
+    people_walk_through_settings "settings",
+    people_walk_through_triggers "triggers",
+    people_try_tools "try",
+    people_walk_through_workflows "workflows",
+}
+
+#[test]
+fn every_section_is_walked_through() {
+    let files = std::fs::read_dir(repository().join("tests/npm/dashboard")).unwrap();
+    let mut names: Vec<String> = files.map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, SECTIONS);
 }

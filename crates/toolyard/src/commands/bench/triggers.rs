@@ -116,14 +116,14 @@ async fn started_until_ended(db: &Db, runs: u64) -> anyhow::Result<Duration> {
 
 /// Who sends events to the plain webhook of a server.
 #[derive(Clone)]
-struct Sender {
+pub(super) struct Sender {
     address: String,
     path: String,
     number: Arc<AtomicU64>,
 }
 
 impl Sender {
-    async fn subscribe(server: &Server, client: &Egress) -> anyhow::Result<Self> {
+    pub(super) async fn subscribe(server: &Server, client: &Egress) -> anyhow::Result<Self> {
         post(server, client, "/simple/workflows/", &json!({"workflow": {"slug": "echo", "name": "Echo", "data": {"kind": "echo"}}}))
             .await?;
         let secret = format!("whsec_{}", STANDARD.encode(SECRET));
@@ -199,7 +199,7 @@ impl Sender {
     }
 
     /// Sends this many a second, spread evenly.
-    async fn steadily(&self, length: Duration, rate: u64) -> anyhow::Result<()> {
+    pub(super) async fn steadily(&self, length: Duration, rate: u64) -> anyhow::Result<()> {
         let started = tokio::time::Instant::now();
         let step = Duration::from_secs(STEADY).div_f64(rate.max(1).to_string().parse()?);
         let tasks: Vec<_> = (0..STEADY)
