@@ -38,7 +38,7 @@ export const walks = {
     await page.getByRole("button", { name: "Run" }).click();
     await result(page).getByText("succeeded").waitFor();
     const shown = await result(page).textContent();
-    assert.match(shown, new RegExp(`/echo/${owner}/files/a/b.txt\\?`));
+    assert.ok(shown.includes(`/echo/${owner}/files/a/b.txt`), shown);
     assert.match(shown, /tags=one&tags=two/);
     assert.ok((await page.getByRole("region", { name: "The same call as code" }).textContent()).includes(owner));
     await result(page).getByRole("link", { name: "This call in the record" }).click();

@@ -102,10 +102,10 @@ async fn clients(world: &World) -> Vec<Identity> {
     };
     let mut all = vec![];
     let (_, whole) = token("default", &Permission::ALL, Surface::Api).await;
-    all.push(Identity {
-        shown: Shown::Authorization(Some(whole)),
-        ..holder("a client of an owner".to_owned(), "", Role::Owner.permissions().iter().collect())
-    });
+    let Identity { name, judge: of_owner, .. } = holder("a client of an owner".to_owned(), "", Role::Owner.permissions().iter().collect());
+    // A key would outlive the grant.
+    let judge = move |operation: &Operation| if operation.id == "create_project_key" { Verdict::Forbidden } else { of_owner(operation) };
+    all.push(Identity { name, shown: Shown::Authorization(Some(whole)), judge: Box::new(judge) });
     for permission in [Permission::ViewTools, Permission::ViewAgents, Permission::ViewMembers] {
         let (_, narrow) = token("default", &[permission], Surface::Api).await;
         let name = format!("a client that was granted only {permission}");
