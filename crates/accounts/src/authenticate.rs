@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernel::key::KeyHash;
-use kernel::{Clock, KeyId, Scope};
+use kernel::{Clock, KeyId, Scope, Shared};
 use store::{Db, Remembered, StoreError, args};
 use tokio::sync::{RwLock, watch};
 
@@ -21,7 +21,7 @@ const MAX_REMEMBERED: usize = 4096;
 pub struct Authenticator {
     db: Db,
     clock: Clock,
-    known: Arc<Remembered<KeyHash, Scope>>,
+    known: Shared<Remembered<KeyHash, Scope>>,
     changed: watch::Sender<()>,
     /// Shared by the notes on their way into the database.
     notes: Arc<RwLock<()>>,
@@ -30,7 +30,7 @@ pub struct Authenticator {
 impl Authenticator {
     pub(crate) fn new(db: Db, clock: Clock) -> Self {
         // Not by their table, which is written whenever the use of a key is noted.
-        let known = Arc::new(Remembered::new(&db, &[], MAX_REMEMBERED));
+        let known = Shared::new(Remembered::new(&db, &[], MAX_REMEMBERED));
         Self { db, clock, known, changed: watch::Sender::default(), notes: Arc::default() }
     }
 

@@ -21,14 +21,12 @@ mod store;
 pub mod toolset;
 mod wanted;
 
-use std::sync::Arc;
-
 use ::store::Db;
 use calls::Calls;
 use catalog::Catalog;
 use connections::Connections;
 use definitions::Definitions;
-use kernel::{Clock, ProjectId};
+use kernel::{Clock, ProjectId, Shared};
 use work::Workers;
 
 pub use app::AppName;
@@ -48,7 +46,7 @@ pub use wanted::{Rejected, RequestedTool};
 
 /// The agents of a deployment.
 #[derive(Clone, Debug)]
-pub struct Agents(Arc<Parts>);
+pub struct Agents(Shared<Parts>);
 
 /// What agents are made of.
 #[derive(Debug)]
@@ -64,7 +62,7 @@ pub struct Parts {
 
 impl Agents {
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
+        Self(Shared::new(parts))
     }
 
     /// The apps of a project as they are now.

@@ -30,7 +30,7 @@ use connections::Connections;
 use discovery::Discovery;
 use egress::Egress;
 use kernel::seal::Sealer;
-use kernel::{ApprovalId, Clock, ProjectId};
+use kernel::{ApprovalId, Clock, ProjectId, Shared};
 use store::{Db, Remembered};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -55,7 +55,7 @@ pub use retention::{Forgotten, Limits};
 
 /// The calls of a deployment.
 #[derive(Clone, Debug)]
-pub struct Calls(Arc<Inner>);
+pub struct Calls(Shared<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -132,7 +132,7 @@ impl Calls {
             egress,
         } = parts;
         let workers = executor.workflows().workers().clone();
-        let calls = Self(Arc::new(Inner {
+        let calls = Self(Shared::new(Inner {
             keeper: Keeper::start(db.clone(), sealer.clone(), workers.clone()),
             keepings: Remembered::new(&db, &["call_keeping"], policy::MAX_REMEMBERED),
             sealer,

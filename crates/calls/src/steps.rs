@@ -1,12 +1,10 @@
 //! The calls of workflow steps: tools like any others, made with the permissions of whoever runs the workflow.
 
-use std::sync::{Arc, Weak};
-
 use catalog::{CatalogError, Reach};
 use definitions::ops;
 use futures_util::future::BoxFuture;
 use kernel::suggest::did_you_mean;
-use kernel::{CallRef, Permission, Scope};
+use kernel::{CallRef, Permission, Scope, WeakShared};
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
@@ -17,11 +15,11 @@ use crate::{CallError, CallRequest, Calls, Inner, ToolResult, reserved};
 
 /// Knows the calls without keeping them alive: they hold the workflows that hold this.
 #[derive(Debug)]
-pub(crate) struct Caller(Weak<Inner>);
+pub(crate) struct Caller(WeakShared<Inner>);
 
 impl Caller {
     pub(crate) fn new(calls: &Calls) -> Self {
-        Self(Arc::downgrade(&calls.0))
+        Self(calls.0.downgrade())
     }
 }
 

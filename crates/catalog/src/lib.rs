@@ -12,7 +12,7 @@ pub mod search;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use kernel::ProjectId;
+use kernel::{ProjectId, Shared};
 
 pub use browse::{Page, PageQuery};
 pub use error::{CatalogError, Missing};
@@ -68,14 +68,14 @@ pub struct Unconfigured {
 pub struct Catalog {
     sources: Vec<Arc<dyn Source>>,
     unconfigured: Vec<Unconfigured>,
-    indexes: Arc<find::IndexCache>,
+    indexes: Shared<find::IndexCache>,
     embedder: Option<Arc<dyn search::Embedder>>,
     remote: Option<Arc<dyn search::RemoteEmbedder>>,
 }
 
 impl Catalog {
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
-        Self { sources, unconfigured: Vec::new(), indexes: Arc::default(), embedder: None, remote: None }
+        Self { sources, unconfigured: Vec::new(), indexes: Shared::new(find::IndexCache::default()), embedder: None, remote: None }
     }
 
     /// Says of a provider that it could be here, and is not.

@@ -31,7 +31,7 @@ use catalog::Catalog;
 use egress::Egress;
 use kernel::seal::Sealer;
 use kernel::signed::Signer;
-use kernel::{Clock, ConnectionId, KeyedLock, ProjectId};
+use kernel::{Clock, ConnectionId, KeyedLock, ProjectId, Shared};
 use tokio_util::task::TaskTracker;
 
 pub use acceptance::Acceptance;
@@ -66,7 +66,7 @@ pub const QUOTA: Quota = Quota {
 
 /// The connections of a deployment.
 #[derive(Clone, Debug)]
-pub struct Connections(Arc<Inner>);
+pub struct Connections(Shared<Inner>);
 
 /// Where people come to connect an account, and where it is said how. The edge knows these addresses.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl Connections {
         let (telling, refreshes) = (KeyedLock::default(), KeyedLock::default());
         let Parts { db, clock, sealer, signer, catalog, egress, connectors, hosts, pages, quota } = parts;
         let called = Remembered::new(&db, &["gateway_connections"], MAX_REMEMBERED);
-        Self(Arc::new(Inner {
+        Self(Shared::new(Inner {
             db,
             clock,
             sealer,

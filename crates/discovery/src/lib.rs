@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use catalog::Catalog;
 use connections::Connections;
-use kernel::Clock;
+use kernel::{Clock, Shared};
 use store::Db;
 use tokio_util::task::TaskTracker;
 use work::Workers;
@@ -38,7 +38,7 @@ pub use port::{FindError, Finder, SuggestedTool, Suggestion};
 
 /// The search for tools and events of a deployment.
 #[derive(Clone, Debug)]
-pub struct Discovery(Arc<Inner>);
+pub struct Discovery(Shared<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -70,7 +70,7 @@ pub struct Parts {
 impl Discovery {
     pub fn new(parts: Parts) -> Self {
         let Parts { db, clock, catalog, connections, workers, addresses, finders } = parts;
-        Self(Arc::new(Inner {
+        Self(Shared::new(Inner {
             db,
             clock,
             catalog,

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use http::Method;
 use http::header::{self, HeaderName};
 use jiff::Timestamp;
+use kernel::Shared;
 use rustls::crypto::{CryptoProvider, ring};
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
@@ -56,11 +58,11 @@ impl Default for Config {
 /// The way out: sends requests to public hosts and to those on the allow-list; clones share one pool.
 #[derive(Clone, Debug)]
 pub struct Egress {
-    shared: Arc<Shared>,
+    shared: Shared<Inner>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct Inner {
     client: reqwest::Client,
     allow: Arc<Allow>,
     limits: Limits,
@@ -87,8 +89,8 @@ impl Egress {
             .no_deflate()
             .build()
             .map_err(|error| EgressError::setup(&error))?;
-        let shared = Shared { client, allow, limits: Limits::default(), max_response: config.max_response };
-        Ok(Self { shared: Arc::new(shared) })
+        let inner = Inner { client, allow, limits: Limits::default(), max_response: config.max_response };
+        Ok(Self { shared: Shared::new(inner) })
     }
 
     /// Whether a URL may be called, as far as can be told without looking up its name.
@@ -96,12 +98,15 @@ impl Egress {
         guard::check(&self.shared.allow, url)
     }
 
-    /// Sends a request and reads the answer; any status is an answer.
-    pub async fn send(&self, request: Request) -> Result<Response, EgressError> {
-        let after = request.timeout.min(LONGEST_CALL);
-        let deadline = Instant::now() + after;
-        let answer = timeout_at(deadline, self.run(request, deadline)).await;
-        answer.unwrap_or(Err(EgressError::Timeout { after }))
+    /// Sends a request and reads the answer; any status is an answer. It is boxed, so that whoever sends is compiled without the client's
+    /// insides.
+    pub fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, EgressError>> {
+        Box::pin(async move {
+            let after = request.timeout.min(LONGEST_CALL);
+            let deadline = Instant::now() + after;
+            let answer = timeout_at(deadline, self.run(request, deadline)).await;
+            answer.unwrap_or(Err(EgressError::Timeout { after }))
+        })
     }
 
     async fn run(&self, mut request: Request, deadline: Instant) -> Result<Response, EgressError> {

@@ -22,8 +22,8 @@ mod upkeep;
 use std::sync::Arc;
 
 use egress::Egress;
-use kernel::Clock;
 use kernel::key::KeyHash;
+use kernel::{Clock, Shared};
 use store::{Db, Remembered};
 use tokio::sync::RwLock;
 
@@ -41,7 +41,7 @@ pub use token::{ACCESS_PREFIX, TokenState, Tokens};
 
 /// Clients and what they were granted.
 #[derive(Clone, Debug)]
-pub struct Grants(Arc<Inner>);
+pub struct Grants(Shared<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -58,6 +58,6 @@ impl Grants {
         // Not by their tables, which are written whenever the use of a grant is noted.
         let known = Remembered::new(&db, &[], authenticate::MAX_REMEMBERED);
         let documents = document::Documents::new(egress, clock.clone());
-        Self(Arc::new(Inner { db, clock, documents, known, notes: Arc::default() }))
+        Self(Shared::new(Inner { db, clock, documents, known, notes: Arc::default() }))
     }
 }

@@ -11,14 +11,13 @@ mod model;
 mod port;
 mod store;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ::store::{Db, Quota};
 use catalog::Catalog;
 use connections::Connections;
 use kernel::seal::Sealer;
-use kernel::{Clock, ImportId, KeyedLock, ProjectId};
+use kernel::{Clock, ImportId, KeyedLock, ProjectId, Shared};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use work::Workers;
@@ -38,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The imports of a deployment.
 #[derive(Clone, Debug)]
-pub struct Imports(Arc<Inner>);
+pub struct Imports(Shared<Inner>);
 
 /// What imports are made of.
 #[derive(Debug)]
@@ -84,7 +83,7 @@ struct Inner {
 impl Imports {
     pub fn new(parts: Parts) -> Self {
         let Parts { db, clock, sealer, catalog, mirror, connections, quota, workers } = parts;
-        Self(Arc::new(Inner {
+        Self(Shared::new(Inner {
             db,
             clock,
             sealer,

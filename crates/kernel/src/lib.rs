@@ -13,6 +13,7 @@ mod origin;
 pub mod schema;
 pub mod scrub;
 pub mod seal;
+mod shared;
 pub mod signed;
 pub mod slug;
 pub mod suggest;
@@ -30,5 +31,6 @@ pub use id::{
 pub use keyed_lock::{Keyed, KeyedLock};
 pub use origin::Origin;
 pub use scrub::Scrubber;
+pub use shared::{Shared, WeakShared};
 pub use slug::Slug;
 pub use time::{Clock, Timestamp};

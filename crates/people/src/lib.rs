@@ -15,7 +15,6 @@ mod tries;
 mod with_key;
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::Accounts;
@@ -23,7 +22,7 @@ use egress::Egress;
 use kernel::key::KeyHash;
 use kernel::seal::Sealer;
 use kernel::signed::Signer;
-use kernel::{Clock, ProjectId, Scope, UserId};
+use kernel::{Clock, ProjectId, Scope, Shared, UserId};
 use store::Db;
 use tokio::sync::Semaphore;
 
@@ -75,7 +74,7 @@ impl Default for Settings {
 
 /// The people of one deployment.
 #[derive(Clone)]
-pub struct People(Arc<Inner>);
+pub struct People(Shared<Inner>);
 
 struct Inner {
     db: Db,
@@ -101,7 +100,7 @@ impl People {
         let provider = |config: &oidc::ProviderConfig| oidc::Provider::new(config.clone(), egress.clone(), clock.clone());
         let providers = settings.providers.iter().map(provider).collect();
         let hashing = Semaphore::new(HASHED_AT_ONCE);
-        Self(Arc::new(Inner { db, clock, accounts, sealer, signer, operator_key, settings, providers, hashing }))
+        Self(Shared::new(Inner { db, clock, accounts, sealer, signer, operator_key, settings, providers, hashing }))
     }
 
     pub fn settings(&self) -> &Settings {

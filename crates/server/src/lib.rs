@@ -28,7 +28,6 @@ pub mod tools;
 pub mod triggers;
 pub mod workflows;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ::agents::Agents;
@@ -47,7 +46,7 @@ use definitions::Definitions;
 use discovery::Discovery;
 use kernel::key::KeyHash;
 use kernel::signed::Signer;
-use kernel::{Clock, Timestamp};
+use kernel::{Clock, Shared, Timestamp};
 use store::Db;
 use work::Workers;
 
@@ -57,7 +56,7 @@ pub use routes::{Service, openapi, routes, service};
 
 /// What every handler may use.
 #[derive(Clone, Debug)]
-pub struct App(Arc<Parts>);
+pub struct App(Shared<Parts>);
 
 /// The domains and settings behind the edge.
 #[derive(Debug)]
@@ -142,7 +141,7 @@ fn run_limit(request: Duration) -> Duration {
 
 impl App {
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
+        Self(Shared::new(parts))
     }
 }
 

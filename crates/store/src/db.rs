@@ -5,17 +5,20 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use percent_encoding::percent_decode_str;
-use sqlx::Transaction;
-use sqlx::postgres::{PgConnectOptions, Postgres};
+use sqlx::postgres::PgConnectOptions;
 
-use crate::postgres::{PgServer, run, run_each, run_many};
-use crate::query::{Query, Reply, Want};
+use crate::postgres::{PgServer, run, run_many};
+use crate::query::{Query, Reply, Transaction, Want};
 use crate::remembered::Changes;
-use crate::sqlite::{SqliteFile, SqliteTx};
+use crate::sqlite::SqliteFile;
 use crate::{Arg, Many, Row, StoreError};
 
 const PING: Duration = Duration::from_millis(900);
+
+/// What comes of a query. It is boxed, so that whoever asks is compiled without the insides of both databases.
+type Asked<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// An open database. SQLite has one writer and a few readers, so that writes queue here and never fail as busy.
 #[derive(Clone, Debug)]
@@ -27,16 +30,10 @@ pub enum Db {
 /// A transaction; it is rolled back unless it is committed.
 #[derive(Debug)]
 pub struct Tx {
-    inner: Inner,
+    inner: Box<dyn Transaction>,
     /// The tables that it wrote, of those that are remembered.
     written: u64,
     changes: Arc<Changes>,
-}
-
-#[derive(Debug)]
-enum Inner {
-    Sqlite(SqliteTx),
-    Postgres(Transaction<'static, Postgres>),
 }
 
 impl Db {
@@ -93,37 +90,47 @@ impl Db {
     }
 
     /// Every row of a reading query.
-    pub async fn all<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
-        Ok(self.read(Query::new(sql, args)?, Want::All).await?.rows)
+    pub fn all<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Vec<Row>> {
+        let query = Query::new(sql, args);
+        Box::pin(async move { Ok(self.read(query?, Want::All).await?.rows) })
     }
 
     /// The row of a reading query, if there is one.
-    pub async fn optional<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
-        Ok(self.read(Query::new(sql, args)?, Want::First).await?.first())
+    pub fn optional<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Option<Row>> {
+        let query = Query::new(sql, args);
+        Box::pin(async move { Ok(self.read(query?, Want::First).await?.first()) })
     }
 
     /// The row that a writing query returns, if there is one.
-    pub async fn returning<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
-        Ok(self.write(Query::new(sql, args)?, Want::First).await?.first())
+    pub fn returning<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Option<Row>> {
+        let query = Query::new(sql, args);
+        Box::pin(async move { Ok(self.write(query?, Want::First).await?.first()) })
     }
 
     /// How many rows a writing query changed.
-    pub async fn execute<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
-        Ok(self.write(Query::new(sql, args)?, Want::Changes).await?.changes)
+    pub fn execute<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, u64> {
+        let query = Query::new(sql, args);
+        Box::pin(async move { Ok(self.write(query?, Want::Changes).await?.changes) })
     }
 
     /// The rows that a writing query returns.
-    pub async fn returning_all<'a>(&self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
-        Ok(self.write(Query::new(sql, args)?, Want::All).await?.rows)
+    pub fn returning_all<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Vec<Row>> {
+        let query = Query::new(sql, args);
+        Box::pin(async move { Ok(self.write(query?, Want::All).await?.rows) })
     }
 
     /// Makes a row.
-    pub async fn insert<const N: usize>(&self, table: &'static str, row: [(&'static str, Arg<'_>); N]) -> Result<(), StoreError> {
-        self.write_many(Many::insert(table, [row], "")).await.map(|_| ())
+    pub fn insert<'a, const N: usize>(&'a self, table: &'static str, row: [(&'static str, Arg<'a>); N]) -> Asked<'a, ()> {
+        let many = Many::insert(table, [row], "");
+        Box::pin(async move { self.write_rows(many).await.map(|_| ()) })
     }
 
     /// Writes rows together: all of them or none. How many rows were changed.
-    pub async fn write_many(&self, many: Many<'_>) -> Result<u64, StoreError> {
+    pub fn write_many<'a>(&'a self, many: Many<'a>) -> Asked<'a, u64> {
+        Box::pin(self.write_rows(many))
+    }
+
+    async fn write_rows(&self, many: Many<'_>) -> Result<u64, StoreError> {
         if many.len() == 1 {
             let query = Query::new(many.sql(1, &[]), many.into_values())?;
             return Ok(self.write(query, Want::Changes).await?.changes);
@@ -185,21 +192,21 @@ impl Db {
     }
 
     /// Starts a transaction.
-    pub async fn begin(&self) -> Result<Tx, StoreError> {
-        self.begin_as(false).await
+    pub fn begin(&self) -> Asked<'_, Tx> {
+        Box::pin(self.begin_as(false))
     }
 
     async fn begin_as(&self, is_durable: bool) -> Result<Tx, StoreError> {
-        let inner = match self {
-            Self::Sqlite(file) => Inner::Sqlite(file.begin(is_durable).await?),
-            Self::Postgres(server) => Inner::Postgres(server.begin().await?),
+        let inner: Box<dyn Transaction> = match self {
+            Self::Sqlite(file) => Box::new(file.begin(is_durable).await?),
+            Self::Postgres(server) => Box::new(server.begin().await?),
         };
         Ok(Tx { inner, written: 0, changes: self.changes().clone() })
     }
 
     /// Starts a transaction whose commit survives a loss of power.
-    pub async fn begin_durable(&self) -> Result<Tx, StoreError> {
-        self.begin_as(true).await
+    pub fn begin_durable(&self) -> Asked<'_, Tx> {
+        Box::pin(self.begin_as(true))
     }
 
     /// Makes what was committed survive a loss of power: SQLite's log is otherwise written to the disk only now and then.
@@ -219,57 +226,51 @@ impl Db {
 }
 
 impl Tx {
-    pub async fn all<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Vec<Row>, StoreError> {
-        Ok(self.run(Query::new(sql, args)?, Want::All).await?.rows)
+    pub fn all<'s, 'a: 's>(&'s mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Vec<Row>> {
+        let query = Query::new(sql, args);
+        Box::pin(async move { Ok(self.run(query?, Want::All).await?.rows) })
     }
 
-    pub async fn optional<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Option<Row>, StoreError> {
-        Ok(self.run(Query::new(sql, args)?, Want::First).await?.first())
+    pub fn optional<'s, 'a: 's>(&'s mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Option<Row>> {
+        let query = Query::new(sql, args);
+        Box::pin(async move { Ok(self.run(query?, Want::First).await?.first()) })
     }
 
-    pub async fn execute<'a>(&mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Result<u64, StoreError> {
-        Ok(self.run(Query::new(sql, args)?, Want::Changes).await?.changes)
+    pub fn execute<'s, 'a: 's>(&'s mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, u64> {
+        let query = Query::new(sql, args);
+        Box::pin(async move { Ok(self.run(query?, Want::Changes).await?.changes) })
     }
 
     /// Makes a row.
-    pub async fn insert<const N: usize>(&mut self, table: &'static str, row: [(&'static str, Arg<'_>); N]) -> Result<(), StoreError> {
-        self.write_many(Many::insert(table, [row], "")).await.map(|_| ())
+    pub fn insert<'a, const N: usize>(&'a mut self, table: &'static str, row: [(&'static str, Arg<'a>); N]) -> Asked<'a, ()> {
+        let written = self.write_many(Many::insert(table, [row], ""));
+        Box::pin(async move { written.await.map(|_| ()) })
     }
 
     /// Writes rows; how many were changed.
-    pub async fn write_many(&mut self, many: Many<'_>) -> Result<u64, StoreError> {
+    pub fn write_many<'a>(&'a mut self, many: Many<'a>) -> Asked<'a, u64> {
         self.written |= Changes::written(many.table());
-        match &mut self.inner {
-            Inner::Sqlite(tx) => Ok(tx.run_each(&many).await?.into_iter().sum()),
-            Inner::Postgres(tx) => run_many(tx, many).await,
-        }
+        self.inner.run_many(many)
     }
 
     /// Writes rows; whether each of them changed something. These columns tell them apart.
-    pub async fn write_each(&mut self, many: Many<'_>, keys: &[&'static str]) -> Result<Vec<bool>, StoreError> {
+    pub fn write_each<'a>(&'a mut self, many: Many<'a>, keys: &'a [&'static str]) -> Asked<'a, Vec<bool>> {
         self.written |= Changes::written(many.table());
-        match &mut self.inner {
-            Inner::Sqlite(tx) => Ok(tx.run_each(&many).await?.into_iter().map(|changes| changes > 0).collect()),
-            Inner::Postgres(tx) => run_each(tx, many, keys).await,
-        }
+        self.inner.run_each(many, keys)
     }
 
-    async fn run(&mut self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+    fn run<'a>(&'a mut self, query: Query<'a>, want: Want) -> Asked<'a, Reply> {
         self.written |= Changes::written(&query.sql);
-        match &mut self.inner {
-            Inner::Sqlite(tx) => tx.run(query, want).await,
-            Inner::Postgres(tx) => run(tx, query, want).await,
-        }
+        self.inner.run(query, want)
     }
 
-    pub async fn commit(self) -> Result<(), StoreError> {
+    pub fn commit(self) -> Asked<'static, ()> {
         let Self { inner, written, changes } = self;
-        let committed = match inner {
-            Inner::Sqlite(tx) => tx.commit().await,
-            Inner::Postgres(tx) => tx.commit().await.map_err(StoreError::from),
-        };
-        changes.note(written);
-        committed
+        Box::pin(async move {
+            let committed = inner.commit().await;
+            changes.note(written);
+            committed
+        })
     }
 }
 

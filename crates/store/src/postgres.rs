@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
+use kernel::Shared;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPool, PgPoolOptions, Postgres};
 use sqlx::{AssertSqlSafe, Connection, SqlSafeStr, Transaction};
@@ -23,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(300);
 
 /// A PostgreSQL server.
 #[derive(Clone, Debug)]
-pub struct PgServer(Arc<Inner>);
+pub struct PgServer(Shared<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -44,7 +46,7 @@ impl PgServer {
         first.map_err(|_| StoreError::Away("it takes too long to connect".to_owned()))??.close().await?;
         let look = LOOK.max(started.elapsed() * 3);
         let pool = PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(BUSY).connect_with(options.clone()).await?;
-        Ok(Self(Arc::new(Inner { pool, options, look, seen: Mutex::default(), changes: Arc::default() })))
+        Ok(Self(Shared::new(Inner { pool, options, look, seen: Mutex::default(), changes: Arc::default() })))
     }
 
     pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
@@ -107,6 +109,24 @@ impl PgServer {
     }
 }
 
+impl crate::query::Transaction for Transaction<'static, Postgres> {
+    fn run<'a>(&'a mut self, query: Query<'a>, want: Want) -> BoxFuture<'a, Result<Reply, StoreError>> {
+        Box::pin(run(self, query, want))
+    }
+
+    fn run_many<'a>(&'a mut self, many: Many<'a>) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(run_many(self, many))
+    }
+
+    fn run_each<'a>(&'a mut self, many: Many<'a>, keys: &'a [&'static str]) -> BoxFuture<'a, Result<Vec<bool>, StoreError>> {
+        Box::pin(run_each(self, many, keys))
+    }
+
+    fn commit(self: Box<Self>) -> BoxFuture<'static, Result<(), StoreError>> {
+        Box::pin(async move { Ok(Transaction::commit(*self).await?) })
+    }
+}
+
 /// Runs a statement on PostgreSQL.
 pub(crate) async fn run(connection: &mut PgConnection, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
     let sql = match query.sql {
@@ -140,7 +160,7 @@ pub(crate) async fn run_many(connection: &mut PgConnection, mut many: Many<'_>) 
 }
 
 /// Writes rows in few statements; whether each of them changed something, by the columns that tell them apart.
-pub(crate) async fn run_each(connection: &mut PgConnection, mut many: Many<'_>, keys: &[&'static str]) -> Result<Vec<bool>, StoreError> {
+async fn run_each(connection: &mut PgConnection, mut many: Many<'_>, keys: &[&'static str]) -> Result<Vec<bool>, StoreError> {
     let places: Vec<(&str, usize)> = keys.iter().filter_map(|key| Some((*key, many.column(key)?))).collect();
     let mut changed = Vec::with_capacity(many.len());
     while let Some((rows, values)) = many.cut() {

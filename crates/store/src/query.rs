@@ -1,8 +1,11 @@
 //! A statement with its arguments, on its way to either database.
 
 use std::borrow::Cow;
+use std::fmt::Debug;
 
-use crate::{Arg, Row, StoreError};
+use futures_util::future::BoxFuture;
+
+use crate::{Arg, Many, Row, StoreError};
 
 /// One statement; its `$1` is the first argument.
 #[derive(Clone, Debug)]
@@ -46,4 +49,17 @@ impl<'a> Query<'a> {
     pub(crate) fn into_owned(self) -> Query<'static> {
         Query { sql: self.sql, args: self.args.into_iter().map(Arg::into_owned).collect() }
     }
+}
+
+/// A transaction of either database; it is rolled back when it is dropped.
+pub(crate) trait Transaction: Debug + Send {
+    fn run<'a>(&'a mut self, query: Query<'a>, want: Want) -> BoxFuture<'a, Result<Reply, StoreError>>;
+
+    /// Writes rows; how many were changed.
+    fn run_many<'a>(&'a mut self, many: Many<'a>) -> BoxFuture<'a, Result<u64, StoreError>>;
+
+    /// Writes rows; whether each of them changed something, by the columns that tell them apart.
+    fn run_each<'a>(&'a mut self, many: Many<'a>, keys: &'a [&'static str]) -> BoxFuture<'a, Result<Vec<bool>, StoreError>>;
+
+    fn commit(self: Box<Self>) -> BoxFuture<'static, Result<(), StoreError>>;
 }

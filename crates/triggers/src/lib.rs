@@ -39,7 +39,7 @@ use accounts::Accounts;
 use catalog::Catalog;
 use connections::Connections;
 use kernel::seal::Sealer;
-use kernel::{Clock, Keyed, ProjectId};
+use kernel::{Clock, Keyed, ProjectId, Shared};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -113,7 +113,7 @@ impl Default for Settings {
 
 /// The triggers of a deployment.
 #[derive(Clone, Debug)]
-pub struct Triggers(Arc<Inner>);
+pub struct Triggers(Shared<Inner>);
 
 /// What triggers are made of.
 #[derive(Debug)]
@@ -190,7 +190,7 @@ impl Triggers {
         let inbox = inbox::Inbox::start(db.clone());
         let watched = Remembered::new(&db, &["trigger_subscriptions"], MAX_REMEMBERED);
         let fired = Remembered::new(&db, &["trigger_subscriptions", "trigger_schedules"], MAX_REMEMBERED);
-        Self(Arc::new(Inner {
+        Self(Shared::new(Inner {
             db,
             clock,
             sealer,

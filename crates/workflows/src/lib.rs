@@ -32,9 +32,9 @@ use std::sync::{Arc, OnceLock};
 
 use ::store::Db;
 use egress::Egress;
-use kernel::Clock;
 use kernel::seal::Sealer;
 use kernel::signed::Signer;
+use kernel::{Clock, Shared};
 use secrets::Secrets;
 use work::Workers;
 
@@ -54,7 +54,7 @@ pub use steps::{StepCall, StepCaller, StepError, StepRecord, StepState};
 
 /// The workflows and environments of a deployment.
 #[derive(Clone, Debug)]
-pub struct Workflows(Arc<Inner>);
+pub struct Workflows(Shared<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -89,7 +89,7 @@ impl Workflows {
     pub fn open(parts: Parts) -> (Self, Executor) {
         let Parts { db, clock, egress, signer, sealer, secrets, limits, workers } = parts;
         let (caller, running) = (OnceLock::new(), AtomicU64::new(0));
-        let workflows = Self(Arc::new(Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller, running }));
+        let workflows = Self(Shared::new(Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller, running }));
         let executor = Executor::over(workflows.clone());
         (workflows, executor)
     }

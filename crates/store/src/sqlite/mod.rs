@@ -10,11 +10,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::BoxFuture;
+use kernel::Shared;
 use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
 use tokio::task::coop::consume_budget;
 
 use crate::page::is_page;
-use crate::query::{Query, Reply, Want};
+use crate::query::{Query, Reply, Transaction, Want};
 use crate::remembered::Changes;
 use crate::{Arg, Many, StoreError};
 use connection::is_given_up;
@@ -32,7 +34,7 @@ const TOGETHER: usize = 32;
 
 /// An open SQLite file.
 #[derive(Clone, Debug)]
-pub struct SqliteFile(Arc<Inner>);
+pub struct SqliteFile(Shared<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -51,7 +53,7 @@ impl SqliteFile {
     /// Opens the writer, so that a file that cannot be opened is known at once.
     pub(crate) fn open(file: PathBuf) -> Result<Self, StoreError> {
         let writer = Arc::new(tokio::sync::Mutex::new(Some(Connection::writer(&file)?)));
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Shared::new(Inner {
             file,
             writer,
             readers: Mutex::default(),
@@ -195,13 +197,8 @@ pub struct SqliteTx {
 }
 
 impl SqliteTx {
-    pub(crate) async fn run(&mut self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
-        consume_budget().await;
-        Ok(self.begun()?.run(&query, want, Effort::Full)?)
-    }
-
     /// Runs a statement for each of many rows; how many rows each of them changed.
-    pub(crate) async fn run_each(&mut self, many: &Many<'_>) -> Result<Vec<u64>, StoreError> {
+    async fn changes(&mut self, many: Many<'_>) -> Result<Vec<u64>, StoreError> {
         many.values().iter().try_for_each(Arg::check)?;
         let sql = many.sql(1, &[]);
         let mut changes = Vec::with_capacity(many.len());
@@ -217,21 +214,40 @@ impl SqliteTx {
         let turn = self.turn.as_mut().ok_or(StoreError::Closed)?;
         if turn.0.is_begun() { Ok(&mut turn.0) } else { Err(StoreError::Away("it ended the transaction after an error".to_owned())) }
     }
+}
 
-    pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
-        let mut turn = self.turn.take().ok_or(StoreError::Closed)?;
-        let file = self.file.clone();
-        let work = move || {
-            let committed = turn.0.batch("commit", Effort::Full);
-            if committed.is_err() {
-                roll_back(&mut turn);
-            }
-            turn.end(&file);
-            committed
-        };
-        // Whoever hangs up now does not stop it.
-        let committed = if self.is_durable { elsewhere(work).await? } else { work() };
-        Ok(committed?)
+impl Transaction for SqliteTx {
+    fn run<'a>(&'a mut self, query: Query<'a>, want: Want) -> BoxFuture<'a, Result<Reply, StoreError>> {
+        Box::pin(async move {
+            consume_budget().await;
+            Ok(self.begun()?.run(&query, want, Effort::Full)?)
+        })
+    }
+
+    fn run_many<'a>(&'a mut self, many: Many<'a>) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(self.changes(many).await?.into_iter().sum()) })
+    }
+
+    fn run_each<'a>(&'a mut self, many: Many<'a>, _: &'a [&'static str]) -> BoxFuture<'a, Result<Vec<bool>, StoreError>> {
+        Box::pin(async move { Ok(self.changes(many).await?.into_iter().map(|changes| changes > 0).collect()) })
+    }
+
+    fn commit(mut self: Box<Self>) -> BoxFuture<'static, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut turn = self.turn.take().ok_or(StoreError::Closed)?;
+            let file = self.file.clone();
+            let work = move || {
+                let committed = turn.0.batch("commit", Effort::Full);
+                if committed.is_err() {
+                    roll_back(&mut turn);
+                }
+                turn.end(&file);
+                committed
+            };
+            // Whoever hangs up now does not stop it.
+            let committed = if self.is_durable { elsewhere(work).await? } else { work() };
+            Ok(committed?)
+        })
     }
 }
 
