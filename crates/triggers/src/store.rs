@@ -475,16 +475,17 @@ pub(crate) async fn insert_signatures(tx: &mut Tx, new: &[(&NewEvent, &str)]) ->
     tx.write_each(Many::insert("trigger_signatures", rows, rest), &["project_id", "subscription_id", "signature"]).await
 }
 
-/// Whether exactly this request came to the one address of a provider before, whoever it was for.
-pub(crate) async fn is_seen_by_hub(db: &Db, provider: &str, signature: &str) -> Result<bool, StoreError> {
-    let sql = "select 1 as seen from hub_signatures where provider = $1 and signature = $2";
-    Ok(db.optional(sql, args![provider, signature]).await?.is_some())
+/// Whether a message came to the one address of a provider since then, whoever it was for.
+pub(crate) async fn is_seen_by_hub(db: &Db, provider: &str, message: &str, since: Timestamp) -> Result<bool, StoreError> {
+    let sql = "select 1 as seen from hub_signatures where provider = $1 and signature = $2 and seen_at >= $3";
+    Ok(db.optional(sql, args![provider, message, since]).await?.is_some())
 }
 
-/// Remembers such a request; whether it is the first of its kind.
-pub(crate) async fn seen_by_hub(db: &Db, provider: &str, signature: &str, now: Timestamp) -> Result<bool, StoreError> {
-    let sql = "insert into hub_signatures (provider, signature, seen_at) values ($1, $2, $3) on conflict do nothing";
-    Ok(db.execute(sql, args![provider, signature, now]).await? == 1)
+/// Remembers such a message; whether it is the first of its kind since then.
+pub(crate) async fn seen_by_hub(db: &Db, provider: &str, message: &str, now: Timestamp, since: Timestamp) -> Result<bool, StoreError> {
+    let sql = "insert into hub_signatures (provider, signature, seen_at) values ($1, $2, $3) \
+               on conflict (provider, signature) do update set seen_at = excluded.seen_at where hub_signatures.seen_at < $4";
+    Ok(db.execute(sql, args![provider, message, now, since]).await? == 1)
 }
 
 /// A delivery that is to be made.

@@ -22,6 +22,8 @@ use crate::{TriggerError, Triggers};
 /// Refused requests of one address in a minute before the rest are not even looked at.
 const MAX_REFUSED: u32 = 120;
 const MAX_ADDRESSES: usize = 10_000;
+/// For how long a message of a hub is refused if it comes again: as long as its signature may be old.
+const SEEN: Duration = Duration::from_mins(5);
 /// Headers that are kept with an event. Others may carry a credential of the sender under a name that nobody here knows.
 const KEPT: [&str; 14] = [
     "accept",
@@ -196,12 +198,15 @@ impl Triggers {
                 return Ok(Received::Refused);
             }
         };
-        if rows::is_seen_by_hub(&self.0.db, provider, &verified.signature).await? {
+        // The message's own id, so that one which is signed anew is known too.
+        let message = verified.id.as_deref().unwrap_or(&verified.signature);
+        let now = self.0.clock.now();
+        if rows::is_seen_by_hub(&self.0.db, provider, message, now.minus(SEEN)).await? {
             return Ok(Received::Refused);
         }
         let outcome = self.take_message(provider, hub, request, &verified).await?;
         // Only now: a request that could not be stored may come again as it is.
-        let is_first = rows::seen_by_hub(&self.0.db, provider, &verified.signature, self.0.clock.now()).await?;
+        let is_first = rows::seen_by_hub(&self.0.db, provider, message, now, now.minus(SEEN)).await?;
         Ok(if is_first { outcome } else { Received::Refused })
     }
 
