@@ -1,9 +1,14 @@
 //! Clients that act for somebody: what a grant still allows whoever gave it. `grants` keeps them; here they are looked at like keys.
 
+use std::time::Duration;
+
 use kernel::{KeyId, Permission, PermissionSet, ProjectId, Scope, Timestamp, UserId};
 use store::{StoreError, Tx, args};
 
 use crate::Accounts;
+
+/// How often it is noted that something acts through a grant, so that the grant is kept as long as the record names it.
+const NOTED_EVERY: Duration = Duration::from_hours(24);
 
 /// What was made through a grant, and whether it can be trusted.
 pub(crate) enum Delegate {
@@ -19,10 +24,15 @@ impl Accounts {
     /// What may be done now that a client began through a grant, also after the client was turned away: never more than the grant allowed, nor
     /// than its giver may do now.
     pub(crate) async fn delegate(&self, project: ProjectId, grant: KeyId) -> Result<Delegate, StoreError> {
-        let sql = "select user_id, key_id, scope, ended_why from oauth_grants where project_id = $1 and id = $2";
+        let sql = "select user_id, key_id, scope, ended_why, last_used_at from oauth_grants where project_id = $1 and id = $2";
         let Some(row) = self.db.optional(sql, args![project, grant]).await? else { return Ok(Delegate::None) };
         if row.get::<Option<String>>("ended_why")?.is_some_and(|why| why.ends_with("_reused")) {
             return Ok(Delegate::Stolen);
+        }
+        let now = self.clock.now();
+        if row.get::<Option<Timestamp>>("last_used_at")?.is_none_or(|last| last.plus(NOTED_EVERY) <= now) {
+            let sql = "update oauth_grants set last_used_at = $3 where project_id = $1 and id = $2";
+            self.db.execute(sql, args![project, grant, now]).await?;
         }
         let giver = match (row.get::<Option<UserId>>("user_id")?, row.get::<Option<KeyId>>("key_id")?) {
             (Some(user), _) => self.member_scope(project, user).await?,

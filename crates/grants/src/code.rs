@@ -100,6 +100,7 @@ impl Grants {
         challenge: &Challenge,
         approval: &Approval,
     ) -> Result<PlainKey, GrantError> {
+        self.admit(approval.project, approval.granter).await?;
         let code = PlainKey::generate("tyx");
         let row = row! {
             project_id: approval.project,

@@ -172,6 +172,9 @@ impl Grants {
     /// Writes down what a person said; whether the device still waited for it.
     pub async fn decide_device(&self, user_code: &str, decision: &DeviceDecision) -> Result<bool, GrantError> {
         let Some(code) = normal_code(user_code) else { return Ok(false) };
+        if let DeviceDecision::Approve(approval) = decision {
+            self.admit(approval.project, approval.granter).await?;
+        }
         let (word, approval) = match decision {
             DeviceDecision::Approve(approval) => ("approved", Some(approval)),
             DeviceDecision::Deny => ("denied", None),

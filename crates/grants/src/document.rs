@@ -192,14 +192,14 @@ mod tests {
     #[tokio::test]
     async fn nothing_inside_is_asked() {
         let documents = Documents::new(Egress::new(egress::Config::default()).unwrap(), Clock::system());
-        for inside in
-            ["https://127.0.0.1/c", "https://[::1]/c", "https://10.0.0.1/c", "https://169.254.169.254/latest", "https://localhost/c"]
-        {
-            let error = documents.client(inside).await.unwrap_err();
-            assert!(
-                matches!(&error, GrantError::Refused(Refusal::InvalidClient, why) if why.contains("cannot be used")),
-                "{inside}: {error}"
-            );
+        // Somebody is there, so that nothing but the guard keeps us from asking.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for host in ["127.0.0.1", "[::1]", "10.0.0.1", "169.254.169.254", "localhost", "[::ffff:7f00:1]", "100.64.0.1"] {
+            let error = documents.client(&format!("https://{host}:{port}/c")).await.unwrap_err();
+            assert!(matches!(&error, GrantError::Refused(Refusal::InvalidClient, why) if why.contains("is blocked")), "{host}: {error}");
         }
+        assert!(listener.accept().is_err(), "nobody was called");
     }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong with a grant, in the words of OAuth where a client has to understand it.
 
-use store::StoreError;
+use store::{Full, StoreError};
 
 /// Why a client is refused, by the names that RFC 6749 and those after it give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub enum GrantError {
     Refused(Refusal, String),
     #[error("Grant not found")]
     NotFound,
+    #[error(transparent)]
+    Full(#[from] Full),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -11,6 +11,7 @@ mod device;
 mod document;
 mod error;
 mod grant;
+mod limits;
 mod pkce;
 mod redirect;
 mod registration;
@@ -33,6 +34,7 @@ pub use code::{Approval, Exchange};
 pub use device::{DeviceCode, DeviceDecision, PendingDevice};
 pub use error::{GrantError, Refusal};
 pub use grant::{EndedWhy, Grant, GrantFilter, Granter};
+pub use limits::Limits;
 pub use pkce::Challenge;
 pub use registration::{NewClient, Registered};
 pub use scope::{read_scope, write_scope};
@@ -48,16 +50,17 @@ struct Inner {
     db: Db,
     clock: Clock,
     documents: document::Documents,
+    limits: Limits,
     known: Remembered<KeyHash, Bearer>,
     /// Shared by the notes on their way into the database.
     notes: Arc<RwLock<()>>,
 }
 
 impl Grants {
-    pub fn new(db: Db, clock: Clock, egress: Egress) -> Self {
+    pub fn new(db: Db, clock: Clock, egress: Egress, limits: Limits) -> Self {
         // Not by their tables, which are written whenever the use of a grant is noted.
         let known = Remembered::new(&db, &[], authenticate::MAX_REMEMBERED);
         let documents = document::Documents::new(egress, clock.clone());
-        Self(Shared::new(Inner { db, clock, documents, known, notes: Arc::default() }))
+        Self(Shared::new(Inner { db, clock, documents, limits, known, notes: Arc::default() }))
     }
 }

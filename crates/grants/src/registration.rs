@@ -16,8 +16,6 @@ const MAX_TEXT: usize = 2000;
 /// How many clients one address may register within `WITHIN`.
 const MOST_OF_ADDRESS: i64 = 20;
 const WITHIN: Duration = Duration::from_hours(1);
-/// How many clients may wait for a person to let them in.
-const MOST_UNUSED: i64 = 10_000;
 
 const RESPONSES: [&str; 1] = ["code"];
 const GRANTS: [&str; 3] = ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"];
@@ -122,12 +120,21 @@ impl Grants {
         let checked = check(new, "client_secret_basic")?;
         let now = self.0.clock.now();
         let sql = "select (select count(*) from oauth_clients where address = $1 and created_at > $2) as of_address, \
-                   (select count(*) from oauth_clients where used_at is null) as unused";
+                   (select count(*) from oauth_clients where used_at is null) as waiting, (select count(*) from oauth_clients) as known";
         let address = KeyHash::of(address).hex();
         let counted = self.0.db.optional(sql, args![address.as_str(), now.minus(WITHIN)]).await?;
         let count = |name: &str| counted.as_ref().map_or(Ok(0), |row| row.get::<i64>(name));
-        if count("of_address")? >= MOST_OF_ADDRESS || count("unused")? >= MOST_UNUSED {
+        if count("of_address")? >= MOST_OF_ADDRESS {
             return Err(GrantError::refused(Refusal::TooManyClients, "Too many clients were registered from here. Try again in an hour."));
+        }
+        let limits = self.0.limits;
+        if count("waiting")? >= limits.waiting_clients() || count("known")? >= limits.clients {
+            let why = format!(
+                "This server knows {} clients at most (the setting `registered_clients`), half of which may wait for a person. Those that \
+                 nobody lets in are forgotten after a day: try again then, or ask the operator to raise the setting.",
+                limits.clients
+            );
+            return Err(GrantError::refused(Refusal::TooManyClients, why));
         }
         let secret = (checked.method != "none").then(|| PlainKey::generate("tycs"));
         let client = Client {

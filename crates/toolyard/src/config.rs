@@ -126,6 +126,15 @@ pub struct Settings {
     /// Bytes of connections that a project may have [default: 33554432]
     #[arg(long, env = "TOOLYARD_CONNECTION_BYTES_PER_PROJECT", global = true, hide_short_help = true, value_name = "BYTES")]
     pub connection_bytes_per_project: Option<i64>,
+    /// Grants in force that one person or key may have given in a project [default: 100]
+    #[arg(long, env = "TOOLYARD_GRANTS_PER_PERSON", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub grants_per_person: Option<i64>,
+    /// Grants in force that a project may have [default: 10000]
+    #[arg(long, env = "TOOLYARD_GRANTS_PER_PROJECT", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub grants_per_project: Option<i64>,
+    /// Clients that may be registered on this server, half of them without anybody who let them in [default: 20000]
+    #[arg(long, env = "TOOLYARD_REGISTERED_CLIENTS", global = true, hide_short_help = true, value_name = "NUMBER")]
+    pub registered_clients: Option<i64>,
     /// Days that runs are kept, 2 at least [default: 90]
     #[arg(long, env = "TOOLYARD_RUN_RETENTION", global = true, hide_short_help = true, value_name = "DAYS")]
     pub run_retention: Option<u64>,
@@ -349,6 +358,24 @@ const ENTRIES: &[Entry] = &[
         default: |c| c.quotas.connections.bytes.to_string(),
     },
     Entry {
+        name: "grants_per_person",
+        secret: false,
+        text: |s| s.grants_per_person.map(|n| n.to_string()),
+        default: |c| c.quotas.grants.of_granter.to_string(),
+    },
+    Entry {
+        name: "grants_per_project",
+        secret: false,
+        text: |s| s.grants_per_project.map(|n| n.to_string()),
+        default: |c| c.quotas.grants.of_project.to_string(),
+    },
+    Entry {
+        name: "registered_clients",
+        secret: false,
+        text: |s| s.registered_clients.map(|n| n.to_string()),
+        default: |c| c.quotas.grants.clients.to_string(),
+    },
+    Entry {
         name: "run_retention",
         secret: false,
         text: |s| s.run_retention.map(|n| n.to_string()),
@@ -564,6 +591,9 @@ impl Config {
             import_bytes_per_project: line.import_bytes_per_project.or(file.import_bytes_per_project),
             connections_per_project: line.connections_per_project.or(file.connections_per_project),
             connection_bytes_per_project: line.connection_bytes_per_project.or(file.connection_bytes_per_project),
+            grants_per_person: line.grants_per_person.or(file.grants_per_person),
+            grants_per_project: line.grants_per_project.or(file.grants_per_project),
+            registered_clients: line.registered_clients.or(file.registered_clients),
             run_retention: line.run_retention.or(file.run_retention),
             call_retention: line.call_retention.or(file.call_retention),
             approval_retention: line.approval_retention.or(file.approval_retention),

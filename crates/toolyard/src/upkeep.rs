@@ -6,7 +6,7 @@ use std::time::Duration;
 use calls::Forgotten;
 use composio::KEY;
 use connections::Tidied;
-use kernel::ProjectId;
+use kernel::{KeyId, ProjectId, Timestamp};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use triggers::TidiedTriggers;
@@ -42,7 +42,8 @@ impl Yard {
         let Upkeep { tasks, stop } = &self.upkeep;
         let (accounts, calls, workflows, secrets) =
             (self.accounts.clone(), self.calls.clone(), self.workflows.clone(), self.secrets.clone());
-        let (people, grants) = (self.people.clone(), self.grants.clone());
+        let (people, grants, triggers) = (self.people.clone(), self.grants.clone(), self.triggers.clone());
+        let (clock, record) = (self.clock.clone(), self.config.quotas.longest_record());
         let forgetting = async move {
             loop {
                 if let Err(error) = forget(&accounts, &calls, &workflows, &secrets).await {
@@ -56,6 +57,11 @@ impl Yard {
                     Ok(dropped) => tracing::info!(dropped, "dropped codes, tokens and clients that are over"),
                     Err(error) => tracing::warn!(%error, "codes and tokens that are over could not be dropped"),
                 }
+                match forget_grants(&grants, &calls, &triggers, clock.now().minus(record)).await {
+                    Ok(0) => {}
+                    Ok(dropped) => tracing::info!(dropped, "dropped grants that nothing names any more"),
+                    Err(error) => tracing::warn!(%error, "grants that are over could not be dropped"),
+                }
                 tokio::time::sleep(FORGET_EVERY).await;
             }
         };
@@ -63,11 +69,13 @@ impl Yard {
         tasks.spawn(async move { stop.run_until_cancelled(forgetting).await });
     }
 
-    /// Drops runs, calls and approvals that projects kept for long enough, and the oldest of what they keep too much of; and codes, tokens and
-    /// clients that are over.
+    /// Drops runs, calls and approvals that projects kept for long enough, and the oldest of what they keep too much of; and codes, tokens,
+    /// clients and grants that are over.
     pub async fn forget(&self) -> anyhow::Result<()> {
         forget(&self.accounts, &self.calls, &self.workflows, &self.secrets).await?;
         self.grants.forget().await?;
+        let before = self.clock.now().minus(self.config.quotas.longest_record());
+        forget_grants(&self.grants, &self.calls, &self.triggers, before).await?;
         Ok(self.people.forget().await?)
     }
 
@@ -139,6 +147,28 @@ async fn forget(
         }
     }
     Ok(())
+}
+
+/// Drops grants that ended before everything that is still on record, unless something that was made through one still acts: it is held to
+/// what the grant allowed.
+async fn forget_grants(
+    grants: &grants::Grants,
+    calls: &calls::Calls,
+    triggers: &triggers::Triggers,
+    before: Timestamp,
+) -> anyhow::Result<u64> {
+    let (mut dropped, mut last) = (0, None);
+    loop {
+        let some = grants.long_ended(before, last).await?;
+        let Some((_, newest)) = some.last() else { return Ok(dropped) };
+        last = Some(*newest);
+        for (project, grant) in some {
+            let key = KeyId::from(grant.uuid());
+            if !triggers.act_by(project, key).await? && !calls.tells_by(project, key).await? {
+                dropped += grants.drop_ended(project, grant, before).await?;
+            }
+        }
+    }
 }
 
 async fn tidy(

@@ -109,7 +109,7 @@ impl Yard {
             settings: config.sign_in.clone(),
         });
         let egress = egress(&config)?;
-        let grants = Grants::new(db.clone(), clock.clone(), egress.clone());
+        let grants = Grants::new(db.clone(), clock.clone(), egress.clone(), config.quotas.grants);
         let workers = Workers::default();
         let added = config.integrations_dir.as_ref().map(|dir| native::read_dir(dir)).transpose();
         let added = added.context("cannot read the integrations directory")?.unwrap_or_default();

@@ -39,7 +39,7 @@ use accounts::Accounts;
 use catalog::Catalog;
 use connections::Connections;
 use kernel::seal::Sealer;
-use kernel::{Clock, Keyed, ProjectId, Shared};
+use kernel::{Clock, KeyId, Keyed, ProjectId, Shared};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -247,6 +247,11 @@ impl Triggers {
     /// Whether nothing runs here: events are stored, and wait.
     pub fn is_paused(&self) -> bool {
         self.0.settings.paused
+    }
+
+    /// Whether a trigger acts in the name of this key, membership or grant.
+    pub async fn act_by(&self, project: ProjectId, key: KeyId) -> Result<bool, StoreError> {
+        store::act_by(&self.0.db, project, key).await
     }
 
     pub(crate) fn require_running(&self) -> Result<(), TriggerError> {

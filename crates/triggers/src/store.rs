@@ -1,6 +1,6 @@
 //! Rows of triggers. Every query of a request names its project; those of the engine look at all of them.
 
-use kernel::{ApprovalId, ConnectionId, DeliveryId, EventId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
+use kernel::{ApprovalId, ConnectionId, DeliveryId, EventId, KeyId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
 use store::{Db, Many, PageSize, Row, StoreError, Tx, args, holding, page_sql, row};
 
 use crate::model::{Actor, Attempt, Delivery, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription};
@@ -50,6 +50,13 @@ fn life(row: &Row) -> Result<Lifecycle, StoreError> {
         updated_by: row.get("updated_by_id")?,
         deleted_by: row.get("deleted_by_id")?,
     })
+}
+
+/// Whether a trigger acts in the name of this key, membership or grant.
+pub(crate) async fn act_by(db: &Db, project: ProjectId, key: KeyId) -> Result<bool, StoreError> {
+    let sql = "select 1 as found from trigger_subscriptions where project_id = $1 and actor_key_id = $2 and deleted_at is null union all \
+               select 1 from trigger_schedules where project_id = $1 and actor_key_id = $2 and deleted_at is null limit 1";
+    Ok(db.optional(sql, args![project, key]).await?.is_some())
 }
 
 fn actor(row: &Row) -> Result<Actor, StoreError> {

@@ -101,6 +101,12 @@ impl Calls {
         Ok(self.0.db.all(sql, args![project]).await?.iter().map(Notice::read).collect::<Result<_, _>>()?)
     }
 
+    /// Whether people are told of approvals in the name of this key, membership or grant.
+    pub async fn tells_by(&self, project: ProjectId, key: KeyId) -> Result<bool, StoreError> {
+        let sql = "select 1 as found from approval_notices where project_id = $1 and key_id = $2 limit 1";
+        Ok(self.0.db.optional(sql, args![project, key]).await?.is_some())
+    }
+
     async fn notice(&self, project: ProjectId, id: NoticeId) -> Result<Notice, CallError> {
         let sql = concat!("select ", columns!(), " from approval_notices where project_id = $1 and id = $2");
         let row = self.0.db.optional(sql, args![project, id]).await?.ok_or(CallError::NoticeNotFound)?;

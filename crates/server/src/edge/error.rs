@@ -107,6 +107,11 @@ impl ApiError {
     pub fn status(&self) -> StatusCode {
         self.code.status()
     }
+
+    /// What is wrong, in words for a page.
+    pub(crate) fn message(&self) -> &str {
+        self.detail.as_str().or_else(|| self.detail["message"].as_str()).unwrap_or_default()
+    }
 }
 
 impl IntoResponse for ApiError {
@@ -209,6 +214,7 @@ impl From<::grants::GrantError> for ApiError {
         match error {
             E::Refused(refusal, _) => Self::new(crate::oauth::code(refusal), text),
             E::NotFound => Self::new(Code::GrantNotFound, text),
+            E::Full(full) => Self::full(&full),
             E::Store(error) => error.into(),
         }
     }

@@ -103,7 +103,7 @@ impl Asking {
     fn refuse(&self, app: &App, error: OauthError) -> Response {
         match error {
             OauthError::Refused(refusal, text) => self.answer(app, &[("error", refusal.name()), ("error_description", &ascii(&text))]),
-            OauthError::Other(error) => error.into_response(),
+            other @ OauthError::Other(_) => consent::refused(other),
         }
     }
 }
@@ -149,6 +149,7 @@ pub(crate) async fn show(State(app): State<App>, headers: HeaderMap, uri: http::
     request_body(content = ConsentForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 303, description = "Back to the client, with a code or an error"), (status = 200, description = "The page for another project", body = String, content_type = "text/html"),
         (status = 400, description = "The form is none of ours, or the client is not known", body = String, content_type = "text/html"),
+        (status = 409, description = "As many grants are in force as there may be", body = String, content_type = "text/html"),
         (status = 422, description = "Nothing was ticked; the page is shown again", body = String, content_type = "text/html")))]
 pub(crate) async fn decide(State(app): State<App>, headers: HeaderMap, request: Request) -> Response {
     match take(&app, &headers, request).await {

@@ -130,6 +130,7 @@ pub(crate) async fn show(State(app): State<App>, headers: HeaderMap, uri: http::
     request_body(content = DeviceDecisionForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, description = "How it ended, or the page that asks", body = String, content_type = "text/html"), (status = 303, description = "To sign in"),
         (status = 400, description = "The form is none of ours, or no device waits with the code", body = String, content_type = "text/html"),
+        (status = 409, description = "As many grants are in force as there may be", body = String, content_type = "text/html"),
         (status = 422, description = "Nothing was ticked; the page is shown again", body = String, content_type = "text/html")))]
 pub(crate) async fn decide(State(app): State<App>, headers: HeaderMap, request: Request) -> Response {
     match take(&app, &headers, request).await {

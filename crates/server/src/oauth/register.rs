@@ -72,7 +72,7 @@ pub struct RegisteredBody {
 /// Anybody may. A client that no person lets in within a day is forgotten.
 #[utoipa::path(post, path = "/oauth/register", operation_id = "register_oauth_client", tag = "OAuth", request_body = ClientBody,
     responses((status = 201, body = RegisteredBody), (status = 400, body = OauthErrorBody, description = "What the client says of itself cannot be taken"),
-        (status = 429, body = OauthErrorBody, description = "Too many clients were registered from here")))]
+        (status = 429, body = OauthErrorBody, description = "Too many clients were registered from here, or wait for somebody")))]
 pub(crate) async fn register(State(app): State<App>, request: Request) -> OauthResult<Response> {
     let (parts, body) = request.into_parts();
     let address = visitor(&app, &parts).address.map(|address| address.to_string()).unwrap_or_default();

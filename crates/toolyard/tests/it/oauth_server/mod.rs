@@ -1,5 +1,6 @@
 //! The authorization server, as clients and people meet it: every way through it, and every way to misuse it.
 
+mod bounds;
 pub mod browser;
 mod clients;
 mod consent;
