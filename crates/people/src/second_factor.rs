@@ -111,7 +111,21 @@ impl People {
         if self.0.db.execute(sql, args![user, sealed]).await? == 0 {
             return Err(PeopleError::CodeWrong);
         }
-        let text = base32(&secret);
+        self.shown(user, &secret).await
+    }
+
+    /// The app that somebody began to set up and has not confirmed yet.
+    pub async fn pending_totp(&self, signed_in: &SignedIn) -> Result<Option<NewTotp>, PeopleError> {
+        let Some(user) = signed_in.person else { return Ok(None) };
+        let sql = "select totp from users where id = $1 and totp_confirmed_at is null";
+        let row = self.0.db.optional(sql, args![user]).await?;
+        let Some(sealed) = row.map_or(Ok(None), |row| row.get::<Option<Vec<u8>>>("totp"))? else { return Ok(None) };
+        let secret = self.0.sealer.open(&sealed, place(user))?;
+        Ok(Some(self.shown(user, &secret).await?))
+    }
+
+    async fn shown(&self, user: UserId, secret: &[u8]) -> Result<NewTotp, PeopleError> {
+        let text = base32(secret);
         let email = self.0.accounts.user(user).await?.email;
         let label: String = url::form_urlencoded::byte_serialize(email.as_bytes()).collect();
         let url = format!("otpauth://totp/Toolyard:{label}?secret={text}&issuer=Toolyard");

@@ -113,7 +113,11 @@ pub(crate) async fn submit(State(app): State<App>, headers: HeaderMap, request: 
     let outcome = match changed {
         Ok(outcome) => outcome,
         Err(PeopleError::SessionNotFound) => Outcome::done("That session had ended already."),
-        Err(error) => Outcome { refused: Some(told(error)?), ..Outcome::default() },
+        Err(error) => {
+            // A code that was mistyped is typed again, with the same app.
+            let totp = if field("action") == "confirm_totp" { app.people.pending_totp(&signed_in).await? } else { None };
+            Outcome { refused: Some(told(error)?), totp, ..Outcome::default() }
+        }
     };
     show_page(&app, &signed_in, outcome).await
 }

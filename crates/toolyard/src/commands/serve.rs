@@ -57,7 +57,7 @@ fn greet(yard: &Yard) {
     let data = config.data_dir.display();
     let kept = |name: &str, given: &Option<String>| if given.is_some() { String::new() } else { format!(", {data}/{name}") };
     print::out(&format!("Toolyard {} listens on http://{}\n", env!("CARGO_PKG_VERSION"), config.listen));
-    print::out(&format!("  docs      {url}/docs\n  database  {}\n", yard.db.kind()));
+    print::out(&format!("  dashboard {url}/app\n  mcp       {url}/mcp\n  docs      {url}/docs\n  database  {}\n", yard.db.kind()));
     if config.triggers.paused {
         print::out("  triggers  paused: events are stored, and nothing runs, fires or polls\n");
     }
