@@ -1,7 +1,8 @@
-"""Clients that nobody here wrote, from the address alone: oauth_clients.py URL KEY.
+"""Clients that nobody here wrote, from the address alone: oauth_clients.py URL KEY [CALLBACK].
 
 authlib goes through every way to tokens; the official MCP client signs in, calls, refreshes and is turned away once it is revoked. One line of
-JSON per client says what it saw.
+JSON per client says what it saw. With CALLBACK a person is in front of a browser: a line says which address to `open`, and the address that they
+were sent back to is read from standard input.
 """
 
 import asyncio
@@ -21,10 +22,13 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
-URL, KEY = sys.argv[1:]
-CALLBACK = "http://127.0.0.1:61234/callback"
+URL, KEY = sys.argv[1:3]
+IS_ASKED = len(sys.argv) > 3
+CALLBACK = sys.argv[3] if IS_ASKED else "http://127.0.0.1:61234/callback"
 DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
-browser = httpx.Client()
+# The usual five seconds are short for a machine on which everything else is tested as well.
+PATIENCE = 60
+browser = httpx.Client(timeout=PATIENCE)
 
 
 def hidden(page):
@@ -33,6 +37,9 @@ def hidden(page):
 
 def allow(address):
     """What a person does who says yes: the address that leads away from the server, or the last page."""
+    if IS_ASKED:
+        print(json.dumps({"open": address}), flush=True)
+        return sys.stdin.readline().strip()
     page = browser.get(address)
     for _ in range(10):
         if page.is_redirect:
@@ -54,9 +61,9 @@ def allow(address):
 
 
 def library():
-    found = httpx.get(f"{URL}/.well-known/oauth-authorization-server").json()
+    found = browser.get(f"{URL}/.well-known/oauth-authorization-server").json()
     about = {"client_name": "authlib", "redirect_uris": ["http://127.0.0.1/callback"], "token_endpoint_auth_method": "client_secret_post"}
-    made = httpx.post(found["registration_endpoint"], json=about).json()
+    made = browser.post(found["registration_endpoint"], json=about).json()
     with OAuth2Client(
         made["client_id"],
         made["client_secret"],
@@ -66,6 +73,7 @@ def library():
         redirect_uri=CALLBACK,
         code_challenge_method="S256",
         token_endpoint=found["token_endpoint"],
+        timeout=PATIENCE,
     ) as client:
         verifier = generate_token(48)
         address, state = client.create_authorization_url(found["authorization_endpoint"], code_verifier=verifier)
@@ -78,7 +86,7 @@ def library():
         client.revoke_token(found["revocation_endpoint"], token=second["refresh_token"])
         after = client.introspect_token(found["introspection_endpoint"], token=second["access_token"]).json()
         asked = {"client_id": made["client_id"], "client_secret": made["client_secret"], "scope": "view_tools"}
-        device = httpx.post(found["device_authorization_endpoint"], data=asked).json()
+        device = browser.post(found["device_authorization_endpoint"], data=asked).json()
         allow(device["verification_uri_complete"])
         given = client.fetch_token(grant_type=DEVICE, device_code=device["device_code"])
         used = client.get(f"{URL}/tools/calls").status_code
@@ -128,7 +136,7 @@ async def mcp():
 
     async def call():
         auth = OAuthClientProvider(f"{URL}/mcp", about, memory, redirect, answer)
-        async with httpx2.AsyncClient(auth=auth) as http:
+        async with httpx2.AsyncClient(auth=auth, timeout=PATIENCE) as http:
             async with Client(streamable_http_client(f"{URL}/mcp", http_client=http)) as client:
                 result = await client.call_tool("tools__native__fake__GET_A_THING__main", {"owner": "o", "path": "p"})
                 return not result.is_error
@@ -137,8 +145,8 @@ async def mcp():
     again = await call()
     tokens, times = memory.tokens, len(asked)
     headers = {"Authorization": f"ApiKey {KEY}"}
-    grant = httpx.get(f"{URL}/grants?active=true", headers=headers).json()["grants"][0]
-    httpx.delete(f"{URL}/grants/{grant['id']}", headers=headers)
+    grant = browser.get(f"{URL}/grants?active=true", headers=headers).json()["grants"][0]
+    browser.delete(f"{URL}/grants/{grant['id']}", headers=headers)
     anew = await call()
     seen = {"name": "mcp", "called": called and again, "scope": tokens.scope, "times": times, "asked_anew": anew and len(asked) == times + 1}
     print(json.dumps(seen))

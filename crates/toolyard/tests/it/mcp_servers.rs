@@ -436,7 +436,10 @@ async fn a_guarded_server_is_connected_by_oauth() {
     assert!(page.status == 400 && page.text.contains("not from the provider"), "its metadata promises `iss`: {}", page.text);
     let page = test.request(Method::GET, &format!("{}?{}", back.path(), back.query().unwrap_or_default()), None, None).await;
     assert_eq!(page.status, 200, "{}", page.text);
-    until("its tools are read", async || test.get("/tools/imports").await.expect(200)["imports"][0]["actions_count"] == 1).await;
+    // Not by the import's row, which is written a moment before the catalog lists what it says.
+    let actions = "/tools/catalog/providers/mcp/integrations/guarded/actions";
+    until("its tools are read", async || test.get(actions).await.expect(200)["count"] == 1).await;
+    assert_eq!(test.get("/tools/imports").await.expect(200)["imports"][0]["actions_count"], 1);
     assert_eq!(test.call_mcp("guarded", "whoami", json!({})).await["data"], "ann");
 
     oidc.control("expire-access-tokens").await;

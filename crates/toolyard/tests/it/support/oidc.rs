@@ -79,7 +79,7 @@ impl Oidc {
 
     async fn fetch(&self, jar: &mut Jar, url: &Url, form: Option<String>) -> Response {
         let method = if form.is_some() { Method::POST } else { Method::GET };
-        let mut request = Request::new(method, url.clone()).timeout(Duration::from_secs(10));
+        let mut request = Request::new(method, url.clone()).timeout(Duration::from_mins(1));
         if let Ok(cookies) = HeaderValue::from_str(&jar.header(url.path())) {
             request = request.header(COOKIE, cookies);
         }
