@@ -1,6 +1,6 @@
 // Runs the authorization scenarios of the protocol's conformance suite against the authorization server at URL: node oauth-conformance.mjs URL KEY.
-// A person lets the suite's client in, as it asks for on its standard output.
-import { spawn } from "node:child_process";
+// A person lets the suite's client in, as it asks for on its standard output. Every scenario that the suite has for authorization servers must run.
+import { spawn, spawnSync } from "node:child_process";
 import { suite } from "./conformance-suite.mjs";
 import { Person } from "./person.mjs";
 
@@ -23,4 +23,10 @@ run.stdout.on("data", async (data) => {
     await fetch(await person.allow(address));
   }
 });
-run.on("exit", (code) => process.exit(asked ? code : 1));
+run.on("exit", (code) => {
+  const listed = spawnSync(process.execPath, suite("list", "--authorization"), { encoding: "utf8" }).stdout;
+  const scenarios = [...listed.matchAll(/^ +- (\S+)/gm)].map(([, name]) => name);
+  const left = scenarios.filter((name) => !said.includes(name));
+  console.log(`scenarios: ${scenarios.join(", ")}; not run: ${left.join(", ") || "none"}`);
+  process.exit(asked && scenarios.length && !left.length ? code : 1);
+});
