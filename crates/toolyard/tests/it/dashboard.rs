@@ -213,6 +213,7 @@ sections! {
     people_walk_through_the_first_page "home",
     people_walk_through_imports "imports",
     people_walk_through_the_operators_pages "operator",
+    people_walk_through_members "members",
     people_walk_through_permissions "permissions",
     people_walk_through_settings "settings",
     people_walk_through_triggers "triggers",
