@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use egress::{Allow, Egress, Request};
@@ -45,6 +46,8 @@ pub struct Server {
     pub child: Child,
     pub url: String,
     greeting: String,
+    /// What it prints afterwards.
+    later: Arc<Mutex<Vec<String>>>,
     pub key: String,
     egress: Egress,
 }
@@ -63,13 +66,26 @@ impl Server {
                 break;
             }
         }
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        let later = Arc::<Mutex<Vec<String>>>::default();
+        let kept = later.clone();
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                kept.lock().unwrap().push(line);
+            }
+        });
         let url = greeting.lines().next().unwrap_or_default().rsplit(' ').next().unwrap_or_default().to_owned();
         assert!(url.starts_with("http://127.0.0.1:"), "{greeting}");
         let allow: Allow = "127.0.0.1".parse().unwrap();
         let egress = Egress::new(egress::Config { allow, ..egress::Config::default() }).unwrap();
         let key = std::fs::read_to_string(dir.join("data/owner.key")).unwrap_or_default().trim().to_owned();
-        Self { child, url, greeting, key, egress }
+        Self { child, url, greeting, later, key, egress }
+    }
+
+    /// The link that the first start prints for the owner.
+    pub async fn invitation(&self) -> String {
+        let link = || self.later.lock().unwrap().iter().find(|line| line.contains("/invitations/")).cloned();
+        until("there is a link for the owner", async || link().is_some()).await;
+        link().unwrap().trim().to_owned()
     }
 
     pub async fn send(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {

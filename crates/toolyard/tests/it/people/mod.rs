@@ -5,6 +5,7 @@ mod passwords;
 mod providers;
 mod sessions;
 mod shell;
+mod walks;
 
 use kernel::{ProjectId, Role, UserId};
 use secrecy::SecretString;
