@@ -23,6 +23,9 @@ pub enum AccountError {
     TooManyKeys,
     #[error("`{0}` is not a usable {1}")]
     Invalid(String, &'static str),
+    /// A setting of a project that cannot be taken.
+    #[error("{0}")]
+    Setting(String),
     #[error("A user with e-mail '{0}' already exists.")]
     EmailTaken(String),
     #[error("A project with slug '{0}' already exists.")]

@@ -3,11 +3,13 @@
 
 mod authenticate;
 mod bootstrap;
+mod branding;
 mod delegates;
 mod error;
 mod keys;
 mod members;
 mod projects;
+mod retention;
 mod simple;
 mod users;
 
@@ -16,10 +18,12 @@ use store::Db;
 
 pub use authenticate::Authenticator;
 pub use bootstrap::FirstStart;
+pub use branding::{Branding, Colour, Logo};
 pub use error::AccountError;
 pub use keys::{Holder, Key, MOST_KEYS, NewKey};
 pub use members::{Member, Membership, Source, put_member};
 pub use projects::{DEFAULT_PROJECT, Project};
+pub use retention::{LongestRetention, Retention, kept_for, whole_days};
 pub use simple::{Account, NewAccount};
 pub use users::{User, insert_user, normal_email};
 

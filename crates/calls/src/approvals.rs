@@ -9,6 +9,7 @@ use store::{PageSize, Row, StoreError, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
 
 use crate::idempotency::fingerprint;
+use crate::notices::to_send;
 use crate::policy::PermissionRequest;
 use crate::reserved::AgentError;
 use crate::retention::APPROVALS;
@@ -233,8 +234,9 @@ impl Calls {
         let mut tx = self.0.db.begin().await?;
         tx.insert("tool_approvals", row).await?;
         tx.count(scope.project, APPROVALS, size).await?;
+        to_send::write(&mut tx, scope.project, approval.id, approval.created_at).await?;
         tx.commit().await?;
-        self.announce(scope.project, approval);
+        self.announce(scope.project, approval.id);
         Ok(())
     }
 

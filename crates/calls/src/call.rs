@@ -150,8 +150,11 @@ impl Recording {
     pub(crate) async fn finish(mut self, reply: &Result<CallReply, CallError>, connection: Option<ConnectionId>) {
         let repeats = reply.as_ref().ok().map(|reply| reply.id).filter(|first| *first != self.id);
         let (outcome, message) = match reply {
+            // A run that stopped before a step that must ask goes on with the next try.
+            Ok(CallReply { result: ToolResult { error, .. }, waits_for: Some(_), .. }) => (Outcome::Waiting, error.clone()),
             Ok(CallReply { result: ToolResult { error: None, .. }, .. }) => (Outcome::Ok, repeats.map(|first| format!("{REPEATS}{first}"))),
             Ok(CallReply { result: ToolResult { error, .. }, .. }) => (Outcome::Error, error.clone()),
+            Err(error @ CallError::Waiting(_)) => (Outcome::Waiting, Some(error.to_string())),
             Err(error) => (Outcome::Failed, Some(error.to_string())),
         };
         if let Some(record) = &mut self.record {

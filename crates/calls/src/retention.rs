@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use accounts::kept_for;
 use kernel::{ApprovalId, CallId, ProjectId, Timestamp};
 use store::{Quota, StoreError, args};
 use uuid::Uuid;
@@ -48,12 +49,20 @@ impl Calls {
     pub async fn forget(&self, project: ProjectId) -> Result<Forgotten, StoreError> {
         let kept_answers = "delete from tool_idempotency where project_id = $1 and created_at < $2";
         self.0.db.execute(kept_answers, args![project, self.0.clock.now().minus(KEPT_FOR)]).await?;
-        self.forget_kept(project).await?;
-        Ok(Forgotten { calls: self.forget_calls(project).await?, approvals: self.forget_approvals(project).await? })
+        let own = self.0.accounts.retention(project).await?;
+        let Limits { call_retention, approval_retention, .. } = self.0.limits;
+        let (calls, approvals) = (kept_for(own.calls, call_retention), kept_for(own.approvals, approval_retention));
+        self.forget_kept(project, calls).await?;
+        Ok(Forgotten { calls: self.forget_calls(project, calls).await?, approvals: self.forget_approvals(project, approvals).await? })
     }
 
-    async fn forget_calls(&self, project: ProjectId) -> Result<u64, StoreError> {
-        let before = self.0.clock.now().minus(self.0.limits.call_retention);
+    /// For how long the deployment keeps calls and approvals.
+    pub fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
+    async fn forget_calls(&self, project: ProjectId, kept_for: Duration) -> Result<u64, StoreError> {
+        let before = self.0.clock.now().minus(kept_for);
         let (mut last, mut forgotten) = (CallId::from(Uuid::nil()), 0);
         loop {
             let sql = "select id, created_at, node_id from tool_calls where project_id = $1 and id > $2 order by id limit $3";
@@ -78,10 +87,10 @@ impl Calls {
         }
     }
 
-    async fn forget_approvals(&self, project: ProjectId) -> Result<u64, StoreError> {
+    async fn forget_approvals(&self, project: ProjectId, kept_for: Duration) -> Result<u64, StoreError> {
         let quota = self.0.limits.approvals;
         let now = self.0.clock.now();
-        let before = now.minus(self.0.limits.approval_retention);
+        let before = now.minus(kept_for);
         let is_crowded = quota.is_above(self.0.db.usage(project, APPROVALS).await?, 9);
         let (mut last, mut forgotten) = (ApprovalId::from(Uuid::nil()), 0);
         loop {

@@ -186,12 +186,7 @@ impl Connections {
             known: integration.schemes().map(AuthScheme::name).collect::<Vec<_>>().join(", "),
         };
         if let Some(wanted) = new.auth_scheme.as_deref() {
-            let exact = |scheme: &&AuthScheme| scheme.name() == wanted && wanted != "api_key";
-            let found = integration.schemes().find(exact).or_else(|| match wanted {
-                "api_key" => typed(integration, &new.credentials),
-                _ => integration.schemes().find(|scheme| scheme.wire_name() == Some(wanted)),
-            });
-            return found.ok_or_else(|| unknown(wanted));
+            return named(integration, wanted, &new.credentials).ok_or_else(|| unknown(wanted));
         }
         if self.0.hosts.contains_key(integration.provider) && !integration.is_no_auth() {
             let has_app = self.app_for(project, integration, true).await?.is_some();
@@ -207,6 +202,14 @@ impl Connections {
         let oauth = oauth.map(|(scheme, _)| scheme);
         typed(integration, &new.credentials).or(oauth).or(integration.schemes().next()).ok_or_else(|| unknown(""))
     }
+}
+
+/// The scheme that is meant. `api_key` is the name of one and stands for all that are typed: what was given decides, then the name.
+fn named<'a>(integration: &'a Integration, wanted: &str, given: &BTreeMap<String, String>) -> Option<&'a AuthScheme> {
+    let mut meant = integration.schemes().filter(|scheme| scheme.wire_name() == Some(wanted));
+    let exact = || integration.schemes().find(|scheme| scheme.name() == wanted);
+    let fitting = || meant.clone().find(|scheme| wanted == "api_key" && !given.is_empty() && fits(scheme, given));
+    fitting().or_else(exact).or_else(|| meant.next())
 }
 
 /// The first scheme that takes exactly what was given, else the first that can be typed.

@@ -45,6 +45,7 @@ pub struct Returned<'a> {
 /// What the page asks for.
 #[derive(Clone, Debug)]
 pub struct HostedForm {
+    pub project: ProjectId,
     pub integration_name: String,
     pub logo: Option<String>,
     pub slug: String,
@@ -172,6 +173,7 @@ impl Connections {
         let integration = self.integration_of(&connection).await?;
         let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
         Ok(HostedForm {
+            project: connection.project,
             integration_name: integration.name.clone(),
             logo: integration.logo.clone(),
             slug: connection.slug,

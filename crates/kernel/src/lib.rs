@@ -10,6 +10,7 @@ pub mod json;
 pub mod key;
 mod keyed_lock;
 mod origin;
+mod period;
 pub mod schema;
 pub mod scrub;
 pub mod seal;
@@ -30,6 +31,7 @@ pub use id::{
 };
 pub use keyed_lock::{Keyed, KeyedLock};
 pub use origin::Origin;
+pub use period::{NotAPeriod, Period};
 pub use scrub::Scrubber;
 pub use shared::{Shared, WeakShared};
 pub use slug::Slug;

@@ -1,5 +1,7 @@
 //! `/app`: the pages of `dashboard`. Whoever is signed in becomes a visit, whose requests go to our own routes with the same session.
 
+mod multipart;
+
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -64,12 +66,14 @@ async fn visit(host: &Host, request: Request) -> Result<Result<Request, Response
 }
 
 async fn with_form(app: &App, signed_in: &SignedIn, request: Request) -> Result<Request, ApiError> {
-    let headers = request.headers().clone();
     let (parts, body) = request.into_parts();
     let text = read_body(Request::new(body), FORM_LIMIT).await?;
-    let fields: Vec<(String, String)> = url::form_urlencoded::parse(&text).into_owned().collect();
+    let fields = match multipart::boundary(&parts.headers) {
+        Some(boundary) => multipart::fields(&text, &boundary).unwrap_or_default(),
+        None => url::form_urlencoded::parse(&text).into_owned().collect(),
+    };
     let token = fields.iter().find(|(name, _)| name == "csrf").map(|(_, token)| token.as_str());
-    if !is_own_form(app, &headers, signed_in, token) {
+    if !is_own_form(app, &parts.headers, signed_in, token) {
         return Err(ApiError::new(Code::CsrfInvalid, STALE));
     }
     let mut request = Request::from_parts(parts, Body::empty());

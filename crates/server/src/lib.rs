@@ -21,6 +21,7 @@ pub mod oauth;
 pub mod operations;
 pub mod pages;
 pub mod people;
+pub mod project;
 mod routes;
 pub mod secrets;
 pub mod shapes;

@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 use crate::document::{Document, finished};
 use crate::edge::{mount, watch};
 use crate::{
-    App, access, admin, agents, aliases, dashboard, environments, grants, keys, mcp, oauth, operations, pages, people, secrets, tools,
-    triggers, workflows,
+    App, access, admin, agents, aliases, dashboard, environments, grants, keys, mcp, oauth, operations, pages, people, project, secrets,
+    tools, triggers, workflows,
 };
 
 /// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
@@ -53,6 +53,8 @@ fn server_table() -> OpenApiRouter<App> {
         .routes(routes!(access::check))
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
+        .routes(routes!(project::branding::fetch, project::branding::set))
+        .routes(routes!(project::retention::fetch, project::retention::set))
         .routes(routes!(secrets::rows::list, secrets::rows::create))
         .routes(routes!(secrets::rows::fetch, secrets::rows::change, secrets::rows::delete))
         .routes(routes!(secrets::reads::list))
@@ -78,6 +80,7 @@ fn tool_table() -> OpenApiRouter<App> {
         .routes(routes!(tools::connections::usage))
         .routes(routes!(tools::connections::consumers))
         .routes(routes!(tools::oauth_apps::set, tools::oauth_apps::list))
+        .routes(routes!(tools::oauth_apps::redirect))
         .routes(routes!(tools::oauth_apps::delete))
         .routes(routes!(tools::imports::list))
         .routes(routes!(tools::imports::openapi))
@@ -150,6 +153,7 @@ fn workflow_table() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(workflows::invoke::invoke))
         .routes(routes!(workflows::runs::list))
+        .routes(routes!(workflows::run_stats::fetch))
         .routes(routes!(workflows::runs::fetch))
         .routes(routes!(workflows::runs::signing_secret))
         .routes(routes!(workflows::history::query))

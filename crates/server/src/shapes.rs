@@ -8,6 +8,7 @@ use triggers::State;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
+use workflows::RunState;
 
 use crate::access::{RUN_SERVICE, VIEW_SECRET};
 
@@ -69,6 +70,10 @@ shapes! {
     EmailText => |told| text(told, r"^[^@\s\x00-\x1f\x7f-\x9f]+@[^@\s\x00-\x1f\x7f-\x9f]+$", Some(120));
     /// An ISO 8601 time or date, `now`, `today`, `yesterday`, or how long ago, such as `2h`.
     TimeText => |told| text(told, TIME, None);
+    /// Red, green and blue in six digits, such as `#2457d6`.
+    ColourText => |told| text(told, "^#[0-9a-fA-F]{6}$", None);
+    /// A PNG, in base64.
+    PngText => |told| text(told, "^data:image/png;base64,[A-Za-z0-9+/]+=*$", None);
     /// An absolute address.
     UrlText => |told| text(told, "^https?://[A-Za-z0-9]", None);
     /// 1 to 255 visible ASCII characters and spaces.
@@ -85,6 +90,8 @@ shapes! {
     ApprovalWord => |told| words(told, ApprovalStatus::ALL.map(ApprovalStatus::name));
     /// How a call ended.
     OutcomeWord => |told| words(told, Outcome::ALL.map(Outcome::name));
+    /// How a run ended.
+    RunWord => |told| words(told, RunState::ALL.map(RunState::name));
     /// How a delivery stands.
     DeliveryWord => |told| words(told, State::ALL.map(State::name));
     /// Only an active agent uses tools.

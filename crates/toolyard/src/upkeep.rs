@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use accounts::kept_for;
 use calls::Forgotten;
 use composio::KEY;
 use connections::Tidied;
@@ -139,7 +140,8 @@ async fn forget(
     secrets: &secrets::Secrets,
 ) -> anyhow::Result<()> {
     for project in accounts.list_projects().await? {
-        let runs = workflows.forget_runs(project.id).await?;
+        let own = accounts.retention(project.id).await?;
+        let runs = workflows.forget_runs(project.id, kept_for(own.runs, workflows.run_retention())).await?;
         let Forgotten { calls, approvals } = calls.forget(project.id).await?;
         let reads = secrets.forget_reads(project.id).await?;
         if runs + calls + approvals + reads > 0 {

@@ -55,7 +55,7 @@ pub use leftovers::Leftovers;
 pub use model::{
     Actor, Attempt, Delivery, DeliveryLabels, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT,
 };
-pub use overview::{Bucket, Overview, Window};
+pub use overview::{Bucket, Overview};
 pub use port::{
     Answer, EventSource, Hub, HubMessage, Incoming, Judged, Polled, PolledItem, Refusal, Registered, RemoteTrigger, Signed, Verified,
     Watch, WatchError, WatchMethod,

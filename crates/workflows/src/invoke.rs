@@ -12,7 +12,7 @@ use work::{LARGE, WorkError};
 
 use crate::data::{self, RevisionKind};
 use crate::http::Post;
-use crate::runs::Run;
+use crate::runs::{CANCELLED, Run};
 use crate::steps::{Frame, OUTCOME_UNKNOWN, StepCaller, StepError, StepLog, Steps};
 use crate::{Family, References, Retrieved, Workflows};
 
@@ -20,7 +20,6 @@ use crate::{Family, References, Retrieved, Workflows};
 pub const MAX_DEPTH: u32 = 8;
 /// How long a run may take, if nobody allows more.
 pub const RUN_LIMIT: Duration = Duration::from_mins(1);
-const CANCELLED: i64 = 499;
 
 /// What to run and with what.
 #[derive(Clone, Debug, Default)]
@@ -102,6 +101,7 @@ impl Recorder {
             run.code = ending.code;
             run.message = Some(ending.message.clone());
             run.outputs.clone_from(&ending.outputs);
+            run.waits_for = ending.waits_for;
             run.duration = self.started.elapsed();
             run.steps = self.log.records();
             self.is_over = true;
@@ -190,6 +190,7 @@ impl Workflows {
             outputs: None,
             duration: Duration::ZERO,
             created_at: self.0.clock.now(),
+            waits_for: None,
             steps: Vec::new(),
         };
         let id = run.id;

@@ -20,6 +20,7 @@ mod model;
 mod port;
 mod reference;
 mod retention;
+mod run_stats;
 mod runs;
 mod simple;
 mod steps;
@@ -49,7 +50,8 @@ pub use model::{Artifact, Edit, Family, FirstRevision, NewArtifact, NewVariant, 
 pub use port::{ChangeJudge, NotRun, RefusedChange, Runs};
 pub use reference::{Reference, References};
 pub use retention::RunLimits;
-pub use runs::{Run, RunFilter, RunPage, reseal};
+pub use run_stats::{RunBucket, RunStats};
+pub use runs::{Run, RunFilter, RunPage, RunState, reseal};
 pub use steps::{StepCall, StepCaller, StepError, StepRecord, StepState};
 
 /// The workflows and environments of a deployment.

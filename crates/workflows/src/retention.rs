@@ -39,10 +39,15 @@ impl Workflows {
         Ok(self.0.limits.quota.admit(usage, Usage { rows: 1, bytes: 0 })?)
     }
 
-    /// Drops the runs of a project that are too old, and the oldest of one that keeps nearly as many as it may; how many.
-    pub async fn forget_runs(&self, project: ProjectId) -> Result<u64, StoreError> {
-        let RunLimits { quota, retention } = self.0.limits;
-        let before = self.0.clock.now().minus(retention);
+    /// For how long the deployment keeps runs.
+    pub fn run_retention(&self) -> Duration {
+        self.0.limits.retention
+    }
+
+    /// Drops the runs of a project that were kept for so long, and the oldest of one that keeps nearly as many as it may; how many.
+    pub async fn forget_runs(&self, project: ProjectId, kept_for: Duration) -> Result<u64, StoreError> {
+        let quota = self.0.limits.quota;
+        let before = self.0.clock.now().minus(kept_for);
         let is_crowded = quota.is_above(self.0.db.usage(project, RUNS).await?, 9);
         let mut forgotten = 0;
         loop {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::seal::{SealedColumn, Sealer};
-use kernel::{ArtifactId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp};
+use kernel::{ApprovalId, ArtifactId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp, suggest};
 use serde_json::Value;
 use store::{Db, Many, PageSize, Row, StoreError, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
@@ -11,12 +11,66 @@ use uuid::Uuid;
 use crate::retention::RUNS;
 use crate::{RowKind, StepRecord, WorkflowError, Workflows};
 
+/// The code of a run whose caller went away.
+pub(crate) const CANCELLED: i64 = 499;
 /// How many runs are sealed again at a time.
 const RESEALED: i64 = 200;
 
 macro_rules! columns {
     () => {
-        "project_id, id, workflow_id, revision_id, key_id, code, message, inputs, outputs, duration_us, created_at"
+        "project_id, id, workflow_id, revision_id, key_id, code, message, inputs, outputs, duration_us, created_at, waits_for"
+    };
+}
+
+/// How a run stands, from its row; the same as `Run::state`.
+macro_rules! state_sql {
+    () => {
+        "case when waits_for is not null then 'waiting' when code >= 200 and code < 300 then 'succeeded' when code = 499 then 'cancelled' \
+         else 'failed' end"
+    };
+}
+
+pub(crate) use state_sql;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunState {
+    Succeeded,
+    Failed,
+    /// A step asks a person first; the run goes on with its next try.
+    Waiting,
+    /// The caller went away.
+    Cancelled,
+}
+
+impl RunState {
+    pub const ALL: [Self; 4] = [Self::Succeeded, Self::Failed, Self::Waiting, Self::Cancelled];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Waiting => "waiting",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == text)
+    }
+}
+
+/// A page of the runs that the filters leave.
+macro_rules! page_where {
+    ($workflow:literal) => {
+        page_sql!(
+            select columns!(),
+            bytes "octet_length(inputs) + coalesce(octet_length(outputs), 0) + coalesce(octet_length(message), 0)",
+            from "workflow_runs",
+            where concat!("project_id = $1 and ", $workflow, " and ($3 is null or id < $3) and ($5 is null or ", state_sql!(), " = $5)"),
+            by id "desc",
+            limit "$4"
+        )
     };
 }
 
@@ -34,14 +88,28 @@ pub struct Run {
     pub outputs: Option<Value>,
     pub duration: Duration,
     pub created_at: Timestamp,
+    /// The approval that a step waits for, where it stopped there.
+    pub waits_for: Option<ApprovalId>,
     /// What its steps did; lists leave it out.
     pub steps: Vec<StepRecord>,
+}
+
+impl Run {
+    pub fn state(&self) -> RunState {
+        match self.code {
+            _ if self.waits_for.is_some() => RunState::Waiting,
+            200..300 => RunState::Succeeded,
+            CANCELLED => RunState::Cancelled,
+            _ => RunState::Failed,
+        }
+    }
 }
 
 /// Which runs to list.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
     pub workflow: Option<ArtifactId>,
+    pub state: Option<String>,
     pub limit: Option<i64>,
     pub cursor: Option<Uuid>,
 }
@@ -67,6 +135,7 @@ fn read(row: &Row) -> Result<Run, StoreError> {
         outputs: row.get("outputs")?,
         duration: Duration::from_micros(u64::try_from(micros).unwrap_or(0)),
         created_at: row.get("created_at")?,
+        waits_for: row.get("waits_for")?,
         steps: Vec::new(),
     })
 }
@@ -118,6 +187,7 @@ impl Workflows {
             outputs: outputs,
             duration_us: micros,
             created_at: run.created_at,
+            waits_for: run.waits_for,
             steps: steps,
             size: size.bytes,
         };
@@ -129,16 +199,19 @@ impl Workflows {
     }
 
     pub async fn runs(&self, scope: Scope, filter: &RunFilter) -> Result<RunPage, WorkflowError> {
+        let states = RunState::ALL.map(RunState::name);
+        if let Some(state) = filter.state.as_deref().filter(|state| !states.contains(state)) {
+            let nearest = suggest::did_you_mean(state, states);
+            return Err(WorkflowError::Filter(format!("`{state}` is not a state of a run; there are {}.{nearest}", states.join(", "))));
+        }
         let page = PageSize::asked(filter.limit);
-        let sql = page_sql!(
-            select columns!(),
-            bytes "octet_length(inputs) + coalesce(octet_length(outputs), 0) + coalesce(octet_length(message), 0)",
-            from "workflow_runs",
-            where "project_id = $1 and ($2 is null or workflow_id = $2) and ($3 is null or id < $3)",
-            by id "desc",
-            limit "$4"
-        );
-        let rows = self.0.db.all(sql, args![scope.project, filter.workflow, filter.cursor, page.rows()]).await?;
+        // A workflow may have few runs among many, so they are found by their own index.
+        let sql = match filter.workflow {
+            Some(_) => page_where!("workflow_id = $2"),
+            None => page_where!("($2 is null or workflow_id = $2)"),
+        };
+        let args = args![scope.project, filter.workflow, filter.cursor, page.rows(), filter.state.as_deref()];
+        let rows = self.0.db.all(sql, args).await?;
         let page = self.0.workers.run(scope.project, page_bytes(&rows), move |_| Ok::<_, WorkflowError>(page.read(&rows, read)?)).await?;
         let cursor = page.cursor(|last| last.id.to_string());
         Ok(RunPage { runs: page.rows, cursor })

@@ -7,7 +7,7 @@ use store::{Arg, Db, Row, StoreError, Tx, args, page_sql};
 
 use crate::life::AgentFilter;
 use crate::model::EPHEMERAL;
-use crate::{Agent, AgentRef, Status, ToolMode};
+use crate::{Agent, AgentRef, AppName, Status, ToolMode};
 
 macro_rules! columns {
     () => {
@@ -132,6 +132,13 @@ pub(crate) async fn list_assignments(db: &Db, scope: Scope, filter: &AgentFilter
 pub(crate) async fn names(db: &Db, project: ProjectId) -> Result<Vec<(AgentId, i64, String)>, StoreError> {
     let rows = db.all("select id, number, name from agents where project_id = $1 order by number", args![project]).await?;
     rows.iter().map(|row| Ok((row.get("id")?, row.get("number")?, row.get("name")?))).collect()
+}
+
+/// The agents that use an app because they use every app: nothing is said about this one.
+pub(crate) async fn inheriting(db: &Db, project: ProjectId, app: &AppName) -> Result<Vec<AgentId>, StoreError> {
+    let sql = "select id from agents where project_id = $1 and tool_mode = $3 and not exists \
+               (select 1 from agent_app_assignments said where said.project_id = $1 and said.agent_id = agents.id and said.app_name = $2)";
+    db.all(sql, args![project, app.as_str(), ToolMode::Inherit.name()]).await?.iter().map(|row| row.get("id")).collect()
 }
 
 /// A pattern for texts that contain this one.

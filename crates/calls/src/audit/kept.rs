@@ -186,11 +186,11 @@ impl Calls {
         Ok(Some(KeptCall { arguments: content["arguments"].take(), result: content["result"].take(), until }))
     }
 
-    /// Drops what was kept for as long as the project wants by now.
-    pub(crate) async fn forget_kept(&self, project: ProjectId) -> Result<u64, StoreError> {
+    /// Drops what was kept for as long as the project wants by now, or for as long as the record of its call is.
+    pub(crate) async fn forget_kept(&self, project: ProjectId, record: Duration) -> Result<u64, StoreError> {
         let days = self.keeping(project).await?;
         let now = self.0.clock.now();
-        let before = if days == 0 { Timestamp::from_micros(i64::MAX) } else { now.minus(age(days)) };
+        let before = if days == 0 { Timestamp::from_micros(i64::MAX) } else { now.minus(age(days).min(record)) };
         let sql = "select id from kept_calls where project_id = $1 and created_at <= $2 order by created_at limit $3";
         let delete = "delete from kept_calls where project_id = $1 and id = $2 returning size";
         let mut forgotten = 0;

@@ -8,8 +8,10 @@ use crate::Calls;
 const LOST: &str = "The server that made this call went away before the end. Look whether it took effect.";
 
 impl Calls {
-    /// Looks after the record: marks what an earlier process left under way, and, where nodes share a database, what others leave.
+    /// Looks after the record: marks what an earlier process left under way, and, where nodes share a database, what others leave. Tells what
+    /// was left untold.
     pub async fn start(&self) -> Result<(), StoreError> {
+        self.start_telling().await?;
         if let Db::Sqlite(_) = &self.0.db {
             // A SQLite file has one server, so whoever else has calls under way is gone.
             self.0.db.execute("delete from nodes where id <> $1", args![self.0.audit.node]).await?;

@@ -18,7 +18,7 @@ use crate::{CallError, Calls};
 pub(crate) use kept::Keeper;
 pub use kept::{KeptCall, ResealError, reseal};
 pub use nodes::Node;
-pub use stats::{CallStats, FailingTool, Period, StatBucket};
+pub use stats::{CallStats, FailingTool, StatBucket};
 pub use timings::Timings;
 pub(crate) use writer::Audit;
 
@@ -77,14 +77,16 @@ pub enum Outcome {
     Failed,
     /// The node that made the call went away before the end: it may have taken effect.
     Unknown,
+    /// The tool did not run, because a person is asked first.
+    Waiting,
     /// The call is under way.
     Running,
 }
 
 impl Outcome {
-    pub const ALL: [Self; 5] = [Self::Ok, Self::Error, Self::Failed, Self::Unknown, Self::Running];
+    pub const ALL: [Self; 6] = [Self::Ok, Self::Error, Self::Failed, Self::Unknown, Self::Waiting, Self::Running];
     /// Those that are ends.
-    pub const ENDS: [Self; 4] = [Self::Ok, Self::Error, Self::Failed, Self::Unknown];
+    pub const ENDS: [Self; 5] = [Self::Ok, Self::Error, Self::Failed, Self::Unknown, Self::Waiting];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -92,6 +94,7 @@ impl Outcome {
             Self::Error => "error",
             Self::Failed => "failed",
             Self::Unknown => "unknown",
+            Self::Waiting => "waiting",
             Self::Running => "running",
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kernel::{ProjectId, Timestamp};
+use kernel::{Period, ProjectId, Timestamp};
 use store::{Row, StoreError, args};
 
 use super::Outcome;
@@ -21,14 +21,12 @@ const NO_DURATION: i64 = 127;
 const ERROR: i64 = 128;
 /// The bin of a call that was under way when its node went away.
 pub(super) const LOST: i64 = ERROR + NO_DURATION;
-/// How many parts a time may be counted in.
-const MAX_BUCKETS: i64 = 200;
 const FAILING: i64 = 10;
 
-/// The bin in which a call is counted; none while it is under way.
+/// The bin in which a call is counted; none while it is under way, and none where it was not made because a person is asked first.
 pub(super) fn bin_of(outcome: Outcome, duration: Duration) -> Option<i64> {
     match outcome {
-        Outcome::Running => None,
+        Outcome::Running | Outcome::Waiting => None,
         Outcome::Unknown => Some(LOST),
         Outcome::Ok => Some(bin(duration)),
         Outcome::Error | Outcome::Failed => Some(ERROR + bin(duration)),
@@ -44,40 +42,6 @@ fn bin(duration: Duration) -> i64 {
 /// Where a bin begins, in milliseconds.
 fn start_of(bin: u32) -> f64 {
     (f64::from(bin) / PER_DOUBLING).exp2() / 1000.0
-}
-
-/// The time that is counted, in parts of the same length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Period {
-    pub since: Timestamp,
-    /// Before this time.
-    pub until: Timestamp,
-    buckets: i64,
-}
-
-impl Period {
-    /// A day up to now in 24 parts, where nothing else is said.
-    pub fn new(since: Option<Timestamp>, until: Option<Timestamp>, buckets: Option<i64>, now: Timestamp) -> Result<Self, CallError> {
-        let until = until.unwrap_or(now);
-        let since = since.unwrap_or_else(|| until.minus(Duration::from_hours(24)));
-        let buckets = buckets.unwrap_or(24);
-        if !(1..=MAX_BUCKETS).contains(&buckets) {
-            return Err(CallError::BadFilter(format!("`buckets` must be between 1 and {MAX_BUCKETS}.")));
-        }
-        if since.micros().saturating_add(buckets) > until.micros() {
-            return Err(CallError::BadFilter("`since` must be before `until`.".to_owned()));
-        }
-        Ok(Self { since, until, buckets })
-    }
-
-    /// How long a part is. The last one ends where the time does, or a few microseconds later.
-    fn width(self) -> i64 {
-        self.until.micros().saturating_sub(self.since.micros()).saturating_add(self.buckets - 1) / self.buckets
-    }
-
-    fn start(self, bucket: i64) -> Timestamp {
-        Timestamp::from_micros(self.since.micros().saturating_add(bucket.saturating_mul(self.width())))
-    }
 }
 
 /// What happened in a time.
@@ -164,17 +128,17 @@ impl Calls {
     /// What happened in a time: calls that ended, or whose end nobody knows, by when they began.
     pub async fn call_stats(&self, project: ProjectId, period: Period) -> Result<CallStats, CallError> {
         self.0.audit.settled().await;
-        let mut buckets = vec![Histogram::default(); usize::try_from(period.buckets).unwrap_or(0)];
+        let mut buckets = vec![Histogram::default(); usize::try_from(period.parts()).unwrap_or(0)];
         let mut all = Histogram::default();
-        for row in self.bin_counts(project, period).await? {
+        let (counts, failing) = tokio::try_join!(self.bin_counts(project, period), self.failing_tools(project, period))?;
+        for row in counts {
             let (bucket, bin, calls): (i64, i64, i64) = (row.get("bucket")?, row.get("bin")?, row.get("calls")?);
             if let Some(held) = usize::try_from(bucket).ok().and_then(|bucket| buckets.get_mut(bucket)) {
                 held.add(bin, calls);
                 all.add(bin, calls);
             }
         }
-        let buckets = (0_i64..).zip(&buckets).map(|(number, held)| held.read(period.start(number))).collect();
-        let failing = self.failing_tools(project, period).await?;
+        let buckets = period.starts().zip(&buckets).map(|(from, held)| held.read(from)).collect();
         Ok(CallStats { period, all: all.read(period.since), buckets, failing })
     }
 
@@ -191,7 +155,7 @@ impl Calls {
                    select number as bucket, bin, (select count(*) from tool_calls where project_id = $1 and stat_bin = bins.bin \
                      and created_at >= buckets.low and created_at < buckets.high and created_at < $3) as calls \
                    from bins, buckets where bins.bin is not null";
-        self.0.db.all(sql, args![project, period.since, period.until, period.width(), period.buckets]).await
+        self.0.db.all(sql, args![project, period.since, period.until, period.width(), period.parts()]).await
     }
 
     /// The tools with most errors. Names that mean no tool are left out.
@@ -247,19 +211,9 @@ mod tests {
         assert_eq!((held.calls, held.errors), (4, 3));
         assert!(held.percentile(1.0).unwrap() > 3_000_000.0);
         assert_eq!(histogram(&[(Outcome::Unknown, 0)]).percentile(0.5), None);
-        assert_eq!(bin_of(Outcome::Running, Duration::ZERO), None);
-        assert_eq!(Histogram::default().percentile(0.5), None);
-    }
-
-    #[test]
-    fn the_parts_of_a_time_cover_it() {
-        let at = Timestamp::from_micros;
-        let day = Period::new(None, None, None, at(200_000_000_000)).unwrap();
-        assert_eq!((day.since, day.width(), day.start(1)), (at(113_600_000_000), 3_600_000_000, at(117_200_000_000)));
-        let odd = Period::new(Some(at(0)), Some(at(10)), Some(3), at(0)).unwrap();
-        assert_eq!((odd.width(), odd.start(2)), (4, at(8)));
-        for (since, until, buckets) in [(5, 5, 1), (6, 5, 1), (0, 2, 3), (0, 100, 0), (0, 1000, 201)] {
-            assert!(Period::new(Some(at(since)), Some(at(until)), Some(buckets), at(0)).is_err(), "{since} {until} {buckets}");
+        for uncounted in [Outcome::Running, Outcome::Waiting] {
+            assert_eq!(bin_of(uncounted, Duration::ZERO), None);
         }
+        assert_eq!(Histogram::default().percentile(0.5), None);
     }
 }

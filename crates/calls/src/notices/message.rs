@@ -8,7 +8,7 @@ use kernel::template::{Engine, Template};
 use kernel::{ApprovalId, Timestamp};
 use serde_json::{Map, Value, json};
 
-use crate::{Approval, CallError};
+use crate::CallError;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::strict);
 
@@ -26,10 +26,6 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub(super) fn about(approval: &Approval, url: String) -> Self {
-        Self { id: approval.id, call_ref: approval.call_ref.clone(), url, expires_at: approval.expires_at, is_test: false }
-    }
-
     /// One that is about no call.
     pub(super) fn test(url: String, now: Timestamp) -> Self {
         let expires_at = now.plus(Duration::from_hours(24));

@@ -3,6 +3,7 @@
 
 mod message;
 mod send;
+pub(crate) mod to_send;
 mod webhook;
 
 use kernel::key::random_bytes;

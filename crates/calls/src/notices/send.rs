@@ -1,4 +1,4 @@
-//! Telling: beside the call that waits, in a few tries, and the end of it is written to the notice.
+//! Telling: beside the call that waits, in a few tries, and the end of it is written to the notice. Until then its row is there (`to_send`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use kernel::template::Template;
-use kernel::{Budget, KeyedLock, NoticeId, Permission, ProjectId, Scope};
+use kernel::{ApprovalId, Budget, KeyedLock, NoticeId, Permission, ProjectId, Scope};
 use serde_json::{Map, Value};
 use store::args;
 use work::LARGE;
 
 use super::message::{self, Message};
+use super::to_send::ToSend;
 use super::{Notice, NoticeWay, place, webhook};
-use crate::{Approval, CallError, CallRequest, Calls};
+use crate::{CallError, CallRequest, Calls};
 
 /// How long is waited before the second try, and before the third.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(3)];
@@ -21,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// As much of an answer as is read; nothing is done with it.
 const MAX_ANSWER: usize = 4 << 10;
 const MAX_ERROR: usize = 500;
-/// How many approvals one notice may be behind.
+/// How many approvals may wait in this process for the turn of one notice; the others are left for later.
 const MAX_BEHIND: usize = 100;
 
 /// Whose turn it is: a notice tells one thing at a time, so that one whose receiver is slow holds up no other.
@@ -88,39 +89,48 @@ impl From<CallError> for Untold {
 
 impl Calls {
     /// Tells whoever wants to know that a call waits. The call does not wait for that.
-    pub(crate) fn announce(&self, project: ProjectId, approval: &Approval) {
-        let (calls, approval, stop) = (self.clone(), approval.clone(), self.0.stop.clone());
+    pub(crate) fn announce(&self, project: ProjectId, approval: ApprovalId) {
+        let (calls, stop) = (self.clone(), self.0.stop.clone());
         let telling = async move {
-            if let Err(error) = calls.announce_to_all(project, &approval).await {
-                tracing::warn!(approval = %approval.id, %error, "nobody could be told that a call waits");
+            match calls.left_of(project, approval).await {
+                Ok(left) => {
+                    join_all(left.into_iter().map(|one| calls.tell(one))).await;
+                }
+                Err(error) => tracing::warn!(%approval, %error, "nobody could be told yet that a call waits"),
             }
         };
         self.0.tasks.spawn(async move { stop.run_until_cancelled(telling).await });
     }
 
-    async fn announce_to_all(&self, project: ProjectId, approval: &Approval) -> Result<(), CallError> {
-        let notices = self.notices(project).await?;
-        if notices.is_empty() {
-            return Ok(());
-        }
-        let message = Message::about(approval, self.page_of(project, approval.id).await?);
-        join_all(notices.iter().map(|notice| self.tell(notice, &message))).await;
-        Ok(())
-    }
-
-    async fn page_of(&self, project: ProjectId, approval: kernel::ApprovalId) -> Result<String, CallError> {
+    async fn page_of(&self, project: ProjectId, approval: ApprovalId) -> Result<String, CallError> {
         let row = self.0.db.optional("select slug from projects where id = $1", args![project]).await?;
         let slug: String = row.map_or(Ok(String::new()), |row| row.get("slug"))?;
         Ok((self.0.approval_address)(&self.0.public_url, &slug, approval))
     }
 
-    /// Tells somebody, in up to three tries.
-    async fn tell(&self, notice: &Notice, message: &Message) {
-        let Some(_place) = self.0.notice_turns.place(notice.id) else {
-            self.note_end(notice, Some("Too many approvals wait to be told; this one was left out.".to_owned())).await;
-            return;
-        };
-        let _turn = self.0.notice_turns.locks.lock(&notice.id).await;
+    /// Tells somebody, in up to three tries. What cannot be told now because the database fails, or because too much waits before it, is left
+    /// for later.
+    pub(super) async fn tell(&self, one: ToSend) {
+        if let Err(error) = self.tell_in_turn(one).await {
+            tracing::warn!(approval = %one.approval, notice = %one.notice, %error, "somebody could not be told yet that a call waits");
+        }
+    }
+
+    async fn tell_in_turn(&self, one: ToSend) -> Result<(), CallError> {
+        let Some(_place) = self.0.notice_turns.place(one.notice) else { return Ok(()) };
+        let _turn = self.0.notice_turns.locks.lock(&one.notice).await;
+        if !self.keep_taken(one).await? {
+            return Ok(());
+        }
+        let notice = self.notice(one.project, one.notice).await?;
+        if let Some(message) = self.message_about(one.project, one.approval).await? {
+            let told = self.tell_in_tries(&notice, &message).await;
+            self.note_end(&notice, told.err().map(|untold| untold.message)).await;
+        }
+        Ok(self.settle_notice(one).await?)
+    }
+
+    async fn tell_in_tries(&self, notice: &Notice, message: &Message) -> Result<(), Untold> {
         let mut told = self.tell_once(notice, message).await;
         for pause in PAUSES {
             if !told.as_ref().is_err_and(|untold| untold.may_pass) {
@@ -129,7 +139,16 @@ impl Calls {
             tokio::time::sleep(pause).await;
             told = self.tell_once(notice, message).await;
         }
-        self.note_end(notice, told.err().map(|untold| untold.message)).await;
+        told
+    }
+
+    /// What is to be said of an approval; nothing once it is decided or over, because then nobody has to be told.
+    async fn message_about(&self, project: ProjectId, approval: ApprovalId) -> Result<Option<Message>, CallError> {
+        let sql =
+            "select call_ref, expires_at from tool_approvals where project_id = $1 and id = $2 and status = 'pending' and expires_at > $3";
+        let Some(row) = self.0.db.optional(sql, args![project, approval, self.0.clock.now()]).await? else { return Ok(None) };
+        let url = self.page_of(project, approval).await?;
+        Ok(Some(Message { id: approval, call_ref: row.get("call_ref")?, url, expires_at: row.get("expires_at")?, is_test: false }))
     }
 
     /// Tells somebody about no call, once; what went wrong, if something did.

@@ -1,5 +1,7 @@
 //! Bodies, paths and queries, refused with the documented error when they do not fit.
 
+use axum::extract::path::ErrorKind as PathErrorKind;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use bytes::Bytes;
 use http::header;
@@ -17,6 +19,9 @@ use crate::App;
 
 /// The largest body that holds a document, in bytes.
 const DOCUMENT_LIMIT: usize = 32 << 20;
+
+/// As much of a wrong id as is said back.
+const MAX_SHOWN: usize = 60;
 
 /// A JSON body.
 #[derive(Debug)]
@@ -131,11 +136,29 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for PathOf<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let Path(value) = Path::from_request_parts(parts, app)
-            .await
-            .map_err(|error| ApiError::invalid("path_invalid", vec![json!("path")], error.body_text()))?;
+        let Path(value) = Path::from_request_parts(parts, app).await.map_err(|error| bad_path(&error))?;
         Ok(Self(value))
     }
+}
+
+/// A part of the path that does not fit, in our words: a parser's say nothing to whoever typed it.
+fn bad_path(error: &PathRejection) -> ApiError {
+    let PathRejection::FailedToDeserializePathParams(failed) = error else {
+        return ApiError::invalid("path_invalid", vec![json!("path")], "The path cannot be read.");
+    };
+    let (name, wrong) = match failed.kind() {
+        PathErrorKind::ParseErrorAtKey { key, value, .. } | PathErrorKind::DeserializeError { key, value, .. } => (Some(key), Some(value)),
+        PathErrorKind::ParseErrorAtIndex { value, .. } | PathErrorKind::ParseError { value, .. } => (None, Some(value)),
+        PathErrorKind::InvalidUtf8InPathParam { key } => (Some(key), None),
+        _ => (None, None),
+    };
+    let place = std::iter::once(json!("path")).chain(name.map(|name| json!(name))).collect();
+    let wrong = wrong.map(|wrong| wrong.chars().filter(|c| !c.is_control()).take(MAX_SHOWN).collect::<String>());
+    let message = match wrong {
+        Some(wrong) => format!("`{wrong}` is no id: one looks like `01981b6e-4f0a-7c3e-9d7a-2f6b1c0d4e5f`."),
+        None => "A part of the path cannot be read.".to_owned(),
+    };
+    ApiError::invalid("path_invalid", place, message)
 }
 
 /// Values from the query string.

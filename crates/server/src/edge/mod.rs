@@ -11,6 +11,7 @@ mod objects;
 pub(crate) mod page;
 pub mod read;
 pub mod session;
+mod stats;
 pub mod watch;
 
 pub use auth::{Operator, Scoped};
@@ -21,3 +22,4 @@ pub use json::Json;
 pub(crate) use read::CONTEXT;
 pub use read::Unused;
 pub use session::{Peer, Signed};
+pub use stats::StatsQuery;

@@ -8,11 +8,13 @@ pub mod sign_in;
 
 use std::collections::BTreeMap;
 
+use accounts::{Branding, Colour};
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use connections::{ConnectionError, Finished, HostedForm, Returned};
 use http::{Method, StatusCode};
+use kernel::ProjectId;
 use serde_json::json;
 use utoipa::IntoParams;
 
@@ -20,6 +22,7 @@ use crate::App;
 use crate::edge::extract::{query_values, read_body};
 use crate::edge::page::html;
 use crate::edge::{ApiError, PathOf};
+use crate::project::branding::data_url;
 
 const NOT_ACTIVATED: &str = "Connection could not be activated. Please try again.";
 const FORM_AND_LOGO: &str = "img-src https: data:; form-action 'self'";
@@ -66,12 +69,34 @@ impl CallbackQuery {
 #[derive(Template)]
 #[template(path = "connect.html")]
 struct ConnectPage<'a> {
+    brand: Brand,
     name: &'a str,
     logo: Option<&'a str>,
     slug: &'a str,
     fields: Vec<FormField>,
     error: Option<String>,
     nonce: String,
+}
+
+/// How the project shows itself. Colours are values of ours when they reach a page, and the name is text.
+#[derive(Default)]
+struct Brand {
+    name: Option<String>,
+    logo: Option<String>,
+    accent: Option<Colour>,
+    background: Option<Colour>,
+}
+
+impl Brand {
+    /// A page is shown without it rather than not at all.
+    async fn of(app: &App, project: ProjectId) -> Self {
+        let branding = app.accounts.branding(project).await.unwrap_or_else(|error| {
+            tracing::warn!(%project, %error, "the branding of a project could not be read");
+            Branding::default()
+        });
+        let logo = branding.logo.as_ref().map(data_url);
+        Self { name: branding.name, logo, accent: branding.accent, background: branding.background }
+    }
 }
 
 struct FormField {
@@ -86,6 +111,7 @@ struct FormField {
 #[derive(Template)]
 #[template(path = "done.html")]
 struct DonePage<'a> {
+    brand: Brand,
     title: &'a str,
     text: &'a str,
     logo: Option<&'a str>,
@@ -135,7 +161,7 @@ async fn come_back(app: &App, method: &Method, uri: &http::Uri, redirect_tag: Op
         redirect_tag,
     };
     match app.connections.callback(returned).await {
-        Ok(finished) => success(app, &finished),
+        Ok(finished) => success(app, &finished).await,
         Err(ConnectionError::BadAttempt) => failure(app, StatusCode::BAD_REQUEST, NOT_ACTIVATED),
         Err(error) => failed(app, error),
     }
@@ -146,7 +172,7 @@ async fn come_back(app: &App, method: &Method, uri: &http::Uri, redirect_tag: Op
     responses((status = 200, description = "A form", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more", body = String, content_type = "text/html")))]
 pub(crate) async fn show(State(app): State<App>, PathOf(ticket): PathOf<String>) -> Response {
     match app.connections.hosted_form(&ticket).await {
-        Ok(form) => page(StatusCode::OK, &form, &BTreeMap::new(), None),
+        Ok(form) => page(&app, StatusCode::OK, &form, &BTreeMap::new(), None).await,
         Err(error) => failed(&app, error),
     }
 }
@@ -167,18 +193,18 @@ pub(crate) async fn submit(State(app): State<App>, PathOf(ticket): PathOf<String
         Err(error) => return failed(&app, error),
     };
     match app.connections.submit_form(&ticket, values.clone()).await {
-        Ok(finished) => success(&app, &finished),
+        Ok(finished) => success(&app, &finished).await,
         Err(
             error @ (ConnectionError::Field(_)
             | ConnectionError::Refused { .. }
             | ConnectionError::Unreachable { .. }
             | ConnectionError::UpstreamServer { .. }),
-        ) => page(StatusCode::UNPROCESSABLE_ENTITY, &form, &values, Some(error.to_string())),
+        ) => page(&app, StatusCode::UNPROCESSABLE_ENTITY, &form, &values, Some(error.to_string())).await,
         Err(error) => failed(&app, error),
     }
 }
 
-fn page(status: StatusCode, form: &HostedForm, values: &BTreeMap<String, String>, error: Option<String>) -> Response {
+async fn page(app: &App, status: StatusCode, form: &HostedForm, values: &BTreeMap<String, String>, error: Option<String>) -> Response {
     let fields = form.fields.iter().map(|(name, field)| FormField {
         name: name.clone(),
         label: field.label.clone().unwrap_or_else(|| name.clone()),
@@ -189,17 +215,19 @@ fn page(status: StatusCode, form: &HostedForm, values: &BTreeMap<String, String>
         required: !field.optional,
     });
     let (name, logo, slug, fields) = (&form.integration_name, form.logo.as_deref(), &form.slug, fields.collect());
-    html(status, FORM_AND_LOGO, |nonce| ConnectPage { name, logo, slug, fields, error, nonce })
+    let brand = Brand::of(app, form.project).await;
+    html(status, FORM_AND_LOGO, |nonce| ConnectPage { brand, name, logo, slug, fields, error, nonce })
 }
 
-fn success(app: &App, finished: &Finished) -> Response {
+async fn success(app: &App, finished: &Finished) -> Response {
     let connection = &finished.connection;
     let message = json!({"type": "tools:oauth:complete", "slug": connection.slug, "integration": connection.integration, "success": true});
     let account =
         connection.account.as_ref().and_then(|account| account["label"].as_str()).map(|label| format!(" as {label}")).unwrap_or_default();
     let note = finished.note.as_deref().map(|note| format!(" {note}")).unwrap_or_default();
     let text = format!("{} is connected{account}.{note} You can close this window.", finished.integration_name);
-    done(app, StatusCode::OK, "Connected", &text, finished.logo.as_deref(), &message)
+    let brand = Brand::of(app, connection.project).await;
+    done(app, StatusCode::OK, brand, "Connected", &text, finished.logo.as_deref(), &message)
 }
 
 fn failed(app: &App, error: ConnectionError) -> Response {
@@ -214,11 +242,12 @@ fn failed(app: &App, error: ConnectionError) -> Response {
 }
 
 fn failure(app: &App, status: StatusCode, text: &str) -> Response {
-    done(app, status, "Not connected", text, None, &json!({"type": "tools:oauth:complete", "success": false, "message": text}))
+    let message = json!({"type": "tools:oauth:complete", "success": false, "message": text});
+    done(app, status, Brand::default(), "Not connected", text, None, &message)
 }
 
-fn done(app: &App, status: StatusCode, title: &str, text: &str, logo: Option<&str>, message: &serde_json::Value) -> Response {
+fn done(app: &App, status: StatusCode, brand: Brand, title: &str, text: &str, logo: Option<&str>, message: &serde_json::Value) -> Response {
     let origin = json!(app.options.web_origin).to_string().replace('<', "\\u003c");
     let message = message.to_string().replace('<', "\\u003c");
-    html(status, FORM_AND_LOGO, |nonce| DonePage { title, text, logo, message, origin, nonce })
+    html(status, FORM_AND_LOGO, |nonce| DonePage { brand, title, text, logo, message, origin, nonce })
 }

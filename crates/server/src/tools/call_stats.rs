@@ -1,14 +1,13 @@
 //! `GET /tools/calls/stats`: how many calls, how many errors, how long they took.
 
 use axum::extract::State;
-use calls::{FailingTool, Period, StatBucket};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use calls::{FailingTool, StatBucket};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::ViewTools;
-use crate::edge::extract::moment;
-use crate::edge::{ApiResult, Json, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, QueryOf, Scoped, StatsQuery};
 
 /// The calls that began in a part of the time, and ended.
 #[derive(Debug, Serialize, ToSchema)]
@@ -67,25 +66,9 @@ pub struct CallStatsAnswer {
     pub failing: Vec<FailingToolBody>,
 }
 
-/// Which time, and in how many parts.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct StatsQuery {
-    /// ISO 8601, `today`, `yesterday`, or how long ago, such as `2h`; 24 hours before `until` by default.
-    #[param(inline, required = false, value_type = crate::shapes::TimeText)]
-    pub since: Option<String>,
-    /// Before this time, written in the same ways; now by default.
-    #[param(inline, required = false, value_type = crate::shapes::TimeText)]
-    pub until: Option<String>,
-    /// 24 by default, 200 at most.
-    #[param(minimum = 1, maximum = 200)]
-    pub buckets: Option<i64>,
-}
-
 /// Count calls and errors over a time
 ///
-/// Calls count by when they began; those under way do not count yet.
+/// Calls count by when they began. Those under way do not count yet, and those that wait for an approval were not made.
 #[utoipa::path(get, path = "/tools/calls/stats", operation_id = "fetch_tool_call_stats", tag = "Tools", security(("key" = ["view_tools"])),
     params(StatsQuery), responses((status = 200, body = CallStatsAnswer), (status = 422, description = "Not a time, or not so many parts")))]
 pub(crate) async fn stats(
@@ -93,8 +76,7 @@ pub(crate) async fn stats(
     State(app): State<App>,
     QueryOf(query): QueryOf<StatsQuery>,
 ) -> ApiResult<Json<CallStatsAnswer>> {
-    let (since, until) = (moment(&app, "since", query.since.as_deref())?, moment(&app, "until", query.until.as_deref())?);
-    let period = Period::new(since, until, query.buckets, app.clock.now())?;
+    let period = query.period(&app)?;
     let stats = app.calls.call_stats(scope.project, period).await?;
     let StatBucket { calls, errors, p50_ms, p95_ms, .. } = stats.all;
     Ok(Json(CallStatsAnswer {

@@ -56,8 +56,8 @@ pub struct RecordBody {
     /// The delivery of a trigger that started that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_id: Option<Uuid>,
-    /// `ok`, `error` (the tool said no), `failed` (it did not run to its end), `running` (it has not ended) or `unknown` (the server that made
-    /// it went away before the end; it may have taken effect).
+    /// `ok`, `error` (the tool said no), `failed` (it did not run to its end), `waiting` (it was not made, because a person is asked first),
+    /// `running` (it has not ended) or `unknown` (the server that made it went away before the end; it may have taken effect).
     pub outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

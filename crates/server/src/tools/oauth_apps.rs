@@ -128,6 +128,34 @@ pub(crate) async fn list(
     list_for(&app, Owner::Project(scope.project)).await
 }
 
+/// What to register at the provider.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RedirectAnswer {
+    /// For an app of the project, whether it is kept already or not.
+    pub redirect_url: String,
+    /// For an app of all projects.
+    pub deployment_redirect_url: String,
+}
+
+/// Read the address that an OAuth app of an integration is registered with
+///
+/// It does not depend on the app, so it can be registered before there is one.
+#[utoipa::path(get, path = "/tools/oauth-apps/redirect/{provider_key}/{integration_key}", operation_id = "fetch_oauth_redirect", tag = "Tools", security(("key" = ["view_tools"])),
+    params(("provider_key" = String, Path), ("integration_key" = String, Path)), responses((status = 200, body = RedirectAnswer), (status = 404, description = "No such integration")))]
+pub(crate) async fn redirect(
+    Scoped(scope, _): Scoped<ViewTools>,
+    State(app): State<App>,
+    PathOf((provider, key)): PathOf<(String, String)>,
+) -> ApiResult<Json<RedirectAnswer>> {
+    let (owner, integration) = (Owner::Project(scope.project), app.catalog.reach_integration(scope.project, &provider, &key).await?);
+    // An app that was kept before each had an address of its own keeps the one it was registered with.
+    let kept = app.connections.list_apps(owner).await?;
+    let kept = kept.iter().find(|kept| kept.provider == provider && kept.integration == integration.key);
+    let url = |owner| app.connections.redirect_url(owner, &provider, &integration.key);
+    let redirect_url = kept.map_or_else(|| url(owner), |kept| app.connections.app_redirect_url(kept));
+    Ok(Json(RedirectAnswer { redirect_url, deployment_redirect_url: url(Owner::Deployment) }))
+}
+
 /// Delete an OAuth app of the project
 #[utoipa::path(delete, path = "/tools/oauth-apps/{app_id}", operation_id = "delete_oauth_app", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("app_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such app")))]

@@ -1,35 +1,15 @@
 //! `GET /triggers/stats`
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use ::triggers::{Bucket, Overview, Window};
+use ::triggers::{Bucket, Overview};
 use axum::extract::State;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::ViewTriggers;
-use crate::edge::{ApiResult, Json, QueryOf, Scoped, moment};
-
-const USUAL: Duration = Duration::from_hours(24);
-const USUAL_BUCKETS: i64 = 24;
-
-/// Which time, and into how many parts it is cut.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct StatsWindow {
-    /// ISO 8601, `today`, `yesterday`, or how long ago, such as `2h`; a day before `until` by default.
-    #[param(inline, required = false, value_type = crate::shapes::TimeText)]
-    pub since: Option<String>,
-    /// The same; now by default.
-    #[param(inline, required = false, value_type = crate::shapes::TimeText)]
-    pub until: Option<String>,
-    /// 24 by default, 200 at most.
-    #[param(minimum = 1, maximum = 200)]
-    pub buckets: Option<i64>,
-}
+use crate::edge::{ApiResult, Json, QueryOf, Scoped, StatsQuery};
 
 /// What came in, and what became of it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -75,14 +55,11 @@ impl From<Overview> for TriggerStats {
 ///
 /// Of what is kept: ended deliveries and their events are dropped after `trigger_retention`.
 #[utoipa::path(get, path = "/triggers/stats", operation_id = "fetch_trigger_stats", tag = "Triggers", security(("key" = ["view_triggers"])),
-    params(StatsWindow), responses((status = 200, body = TriggerStats), (status = 422, description = "Not a time, a time that ends before it begins, or too many parts")))]
+    params(StatsQuery), responses((status = 200, body = TriggerStats), (status = 422, description = "Not a time, a time that ends before it begins, or too many parts")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewTriggers>,
     State(app): State<App>,
-    QueryOf(window): QueryOf<StatsWindow>,
+    QueryOf(query): QueryOf<StatsQuery>,
 ) -> ApiResult<Json<TriggerStats>> {
-    let until = moment(&app, "until", window.until.as_deref())?.unwrap_or_else(|| app.clock.now());
-    let since = moment(&app, "since", window.since.as_deref())?.unwrap_or_else(|| until.minus(USUAL));
-    let window = Window::new(since, until, window.buckets.unwrap_or(USUAL_BUCKETS))?;
-    Ok(Json(app.triggers.overview(scope.project, window).await?.into()))
+    Ok(Json(app.triggers.overview(scope.project, query.period(&app)?).await?.into()))
 }

@@ -3,5 +3,6 @@
 pub mod deploy;
 pub mod history;
 pub mod invoke;
+pub mod run_stats;
 pub mod runs;
 pub mod simple;

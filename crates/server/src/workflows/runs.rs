@@ -19,7 +19,12 @@ pub struct RunBody {
     pub workflow_id: Uuid,
     pub workflow_revision_id: Uuid,
     pub key_id: Uuid,
+    #[schema(inline, value_type = crate::shapes::RunWord)]
+    pub state: &'static str,
     pub status: RunStatus,
+    /// What a step waits for, where the run stopped there: it goes on with the next try.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<Uuid>,
     #[schema(value_type = Object)]
     pub inputs: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +94,8 @@ impl From<Run> for RunBody {
             workflow_id: run.workflow.uuid(),
             workflow_revision_id: run.revision.uuid(),
             key_id: run.key.uuid(),
+            state: run.state().name(),
+            approval_id: run.waits_for.map(|approval| approval.uuid()),
             status: RunStatus { code: run.code, message: run.message },
             inputs: run.inputs,
             outputs: run.outputs,
@@ -121,6 +128,9 @@ pub struct RunsAnswer {
 #[serde(deny_unknown_fields)]
 pub struct ListRuns {
     pub workflow_id: Option<Uuid>,
+    /// How they ended.
+    #[param(inline, required = false, value_type = crate::shapes::RunWord)]
+    pub state: Option<String>,
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
     /// The `cursor` of the page before.
@@ -129,13 +139,14 @@ pub struct ListRuns {
 
 /// List runs, newest first
 #[utoipa::path(get, path = "/workflows/runs", operation_id = "list_workflow_runs", tag = "Workflows", security(("key" = ["view_workflows"])), params(ListRuns),
-    responses((status = 200, body = RunsAnswer)))]
+    responses((status = 200, body = RunsAnswer), (status = 422, description = "Not a state")))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewWorkflows>,
     State(app): State<App>,
     QueryOf(list): QueryOf<ListRuns>,
 ) -> ApiResult<Json<RunsAnswer>> {
-    let filter = RunFilter { workflow: list.workflow_id.map(ArtifactId::from), limit: list.limit, cursor: list.cursor };
+    let ListRuns { workflow_id, state, limit, cursor } = list;
+    let filter = RunFilter { workflow: workflow_id.map(ArtifactId::from), state, limit, cursor };
     let page = app.workflows.runs(scope, &filter).await?;
     Ok(Json(RunsAnswer { count: page.runs.len(), cursor: page.cursor, runs: page.runs.into_iter().map(Into::into).collect() }))
 }

@@ -77,8 +77,9 @@ enum CallsCommand {
     },
 }
 
+/// Which time is counted.
 #[derive(Debug, Args)]
-struct StatsArgs {
+pub(super) struct StatsArgs {
     /// Since this time, such as 2h, yesterday or 2026-11-16T08:00:00Z [default: 24 hours before --until]
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -90,9 +91,21 @@ struct StatsArgs {
     buckets: u32,
     /// Print the answer as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
     remote: Remote,
+}
+
+impl StatsArgs {
+    pub(super) async fn ask(&self, config: &Config, path: &str) -> anyhow::Result<Value> {
+        let mut path = format!("{path}?buckets={}", self.buckets);
+        for (name, value) in [("since", &self.since), ("until", &self.until)] {
+            if let Some(value) = value {
+                path.push_str(&format!("&{name}={}", encode(value)));
+            }
+        }
+        Client::new(config, &self.remote)?.get(&path).await
+    }
 }
 
 #[derive(Debug, Args)]
@@ -100,7 +113,7 @@ struct ListArgs {
     /// Only calls of this tool: a ref, or a pattern such as `tools.native.github.*`
     #[arg(long, value_name = "REF")]
     tool: Option<String>,
-    /// Only those that ended so: ok, error (the tool said no), failed (it did not run to its end), running, or unknown (the server went away before the end)
+    /// Only those that ended so: ok, error (the tool said no), failed (it did not run to its end), waiting (a person is asked first), running, or unknown (the server went away before the end)
     #[arg(long)]
     outcome: Option<String>,
     /// Only those of this agent, by name, number or id
@@ -159,13 +172,7 @@ async fn keep(config: &Config, days: Option<u32>, remote: &Remote) -> anyhow::Re
 }
 
 async fn stats(config: &Config, args: &StatsArgs) -> anyhow::Result<()> {
-    let mut path = format!("/tools/calls/stats?buckets={}", args.buckets);
-    for (name, value) in [("since", &args.since), ("until", &args.until)] {
-        if let Some(value) = value {
-            path.push_str(&format!("&{name}={}", encode(value)));
-        }
-    }
-    let reply = Client::new(config, &args.remote)?.get(&path).await?;
+    let reply = args.ask(config, "/tools/calls/stats").await?;
     if args.json {
         print::json(&reply);
         return Ok(());

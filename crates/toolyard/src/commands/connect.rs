@@ -131,6 +131,13 @@ impl Reach {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OauthAppCommand {
+    /// Show the redirect URL to register at a provider, before an app is kept
+    Redirect {
+        /// Its key, or provider and key as in `openapi/orders`
+        integration: String,
+        #[command(flatten)]
+        remote: Remote,
+    },
     /// Keep the client id and secret that a provider gave you
     Set {
         integration: String,
@@ -360,6 +367,12 @@ pub(super) async fn oauth_app(config: Config, command: OauthAppCommand) -> anyho
             let app = json!({"provider_key": provider, "integration_key": key, "client_id": client_id, "client_secret": client_secret, "scopes": scopes});
             let reply = client.post(path, &json!({"oauth_app": app})).await?;
             print::out(&format!("kept; register this redirect URL at the provider: {}\n", text(&reply["oauth_app"], "redirect_url")));
+        }
+        OauthAppCommand::Redirect { integration, remote } => {
+            let client = Client::new(&config, &remote)?;
+            let Integration { provider, key } = names::integration(&client, &integration).await?;
+            let path = format!("/tools/oauth-apps/redirect/{}/{}", encode(&provider), encode(&key));
+            print::out(&format!("{}\n", text(&client.get(&path).await?, "redirect_url")));
         }
         OauthAppCommand::List { json, reach } => {
             let (client, path) = reach.client(&config)?;

@@ -25,6 +25,7 @@ mod person;
 mod print;
 mod secret;
 mod serve;
+mod settings;
 mod trigger;
 mod typed;
 mod usage;
@@ -104,6 +105,10 @@ enum Command {
     Logout(login::LogoutArgs),
     /// List and revoke what people let clients do
     Grants(grants::GrantsArgs),
+    /// Show and change how the pages look on which people connect accounts
+    Branding(settings::BrandingArgs),
+    /// Show and change for how long the project keeps runs, calls and approvals
+    Retention(settings::RetentionArgs),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -202,6 +207,8 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Login(args) => login::login(config, args).await?,
         Command::Logout(args) => login::logout(config, args).await?,
         Command::Grants(args) => grants::run(config, args).await?,
+        Command::Branding(args) => settings::branding(&config, args).await?,
+        Command::Retention(args) => settings::retention(&config, &args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Person(command) => person::person(config, command).await?,

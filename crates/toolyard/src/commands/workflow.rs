@@ -8,9 +8,10 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::calls::StatsArgs;
 use super::client::{Client, Remote};
 use super::consent::Consent;
-use super::integrations::{list, text};
+use super::integrations::{encode, list, text};
 use super::names::{self, reference};
 use super::print::{self, Column, Table};
 use super::usage;
@@ -26,9 +27,12 @@ const RUNS: Table = Table::new(&[
     Column::number("TOOK"),
     Column::id("ID"),
     Column::text("WORKFLOW"),
+    Column::state("STATE"),
     Column::text("MESSAGE"),
 ])
 .when_empty("no runs; `toolyard workflow run SLUG` makes one");
+
+const RUN_BUCKETS: Table = Table::new(&[Column::time("FROM"), Column::number("RUNS").wide(7), Column::number("FAILED").wide(7)]);
 
 /// Without a command it lists.
 #[derive(Debug, Args)]
@@ -162,6 +166,9 @@ struct RunsArgs {
     command: Option<RunsCommand>,
     /// Only those of this workflow
     slug: Option<String>,
+    /// How they ended: succeeded, failed, waiting or cancelled
+    #[arg(long)]
+    state: Option<String>,
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u32,
     /// Print the answer as JSON
@@ -173,6 +180,8 @@ struct RunsArgs {
 
 #[derive(Debug, Subcommand)]
 enum RunsCommand {
+    /// Count runs over a time, by how they ended
+    Stats(StatsArgs),
     /// Show a run: what went in and out, and what each step did
     Show {
         /// Its id, or the end of it as the list shows it
@@ -233,6 +242,7 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
         WorkflowCommand::Runs(RunsArgs { command: Some(RunsCommand::Show { id, json, remote }), .. }) => {
             show_run(&Client::new(&config, &remote)?, &id, json).await
         }
+        WorkflowCommand::Runs(RunsArgs { command: Some(RunsCommand::Stats(args)), .. }) => run_stats(&config, &args).await,
         WorkflowCommand::Runs(args) => runs(&Client::new(&config, &args.remote)?, &args).await,
         WorkflowCommand::Archive { slug, undo, consent, remote } => {
             let client = Client::new(&config, &remote)?;
@@ -344,11 +354,14 @@ async fn show(client: &Client, written: &str, which: &RevisionArgs, json: bool) 
 }
 
 async fn runs(client: &Client, args: &RunsArgs) -> anyhow::Result<()> {
-    let filter = match &args.slug {
-        Some(slug) => format!("&workflow_id={}", text(&named(client, slug).await?, "id")),
-        None => String::new(),
-    };
-    let reply = client.get(&format!("/workflows/runs?limit={}{filter}", args.limit)).await?;
+    let mut path = format!("/workflows/runs?limit={}", args.limit);
+    if let Some(slug) = &args.slug {
+        path.push_str(&format!("&workflow_id={}", text(&named(client, slug).await?, "id")));
+    }
+    if let Some(state) = &args.state {
+        path.push_str(&format!("&state={}", encode(state)));
+    }
+    let reply = client.get(&path).await?;
     if args.json {
         print::json(&reply);
         return Ok(());
@@ -359,10 +372,31 @@ async fn runs(client: &Client, args: &RunsArgs) -> anyhow::Result<()> {
         .map(|row| {
             let status = &row["status"];
             let workflow = slugs.get(&text(row, "workflow_id")).cloned().unwrap_or_default();
-            vec![text(row, "created_at"), status["code"].to_string(), took(row), text(row, "id"), workflow, text(status, "message")]
+            vec![
+                text(row, "created_at"),
+                status["code"].to_string(),
+                took(row),
+                text(row, "id"),
+                workflow,
+                text(row, "state"),
+                text(status, "message"),
+            ]
         })
         .collect();
     RUNS.show(&rows);
+    Ok(())
+}
+
+async fn run_stats(config: &Config, args: &StatsArgs) -> anyhow::Result<()> {
+    let reply = args.ask(config, "/workflows/runs/stats").await?;
+    if args.json {
+        print::json(&reply);
+        return Ok(());
+    }
+    let bucket = |row: &Value| vec![text(row, "from"), row["runs"].to_string(), row["failed"].to_string()];
+    RUN_BUCKETS.show(&list(&reply, "buckets").iter().map(bucket).collect::<Vec<_>>());
+    let states = reply["states"].as_object().into_iter().flatten().map(|(state, count)| format!("{count} {state}"));
+    print::out(&format!("\n{}\n", states.collect::<Vec<_>>().join(", ")));
     Ok(())
 }
 
@@ -379,7 +413,8 @@ async fn show_run(client: &Client, written: &str, json: bool) -> anyhow::Result<
         return Ok(());
     }
     let status = &run["status"];
-    print::out(&format!("{} {}, {}, {}\n", status["code"], text(status, "message"), took(run), print::time(&text(run, "created_at"))));
+    let (state, started) = (text(run, "state"), print::time(&text(run, "created_at")));
+    print::out(&format!("{} {}, {state}, {}, {started}\n", status["code"], text(status, "message"), took(run)));
     show_value("inputs", &run["inputs"]);
     for step in list(run, "steps") {
         print::out(&format!("\n{}: {}, {}, {}\n", text(step, "name"), text(step, "state"), took(step), text(step, "call")));

@@ -157,6 +157,34 @@ on_both! {
         assert_eq!(test.delete(&path).await.detail(404), "Notice not found");
     }
 
+    async fn a_notice_survives_a_stop_in_the_middle(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        ask_before(test, MAKE, "ask").await;
+        test.post(NOTICES, json!({"notice": {"kind": "webhook", "url": format!("{}/target", fake.url)}})).await.expect(200);
+        let left = async || test.yard.db.all("select approval_id from notices_to_send", store::args![]).await.unwrap().len();
+        fake.answer_target(&[500, 500]);
+        waiting(test, &test.owner, json!({"title": "a"})).await;
+        until("the first try is made", async || !fake.seen_at("/target").is_empty()).await;
+        test.yard.calls.drain().await;
+        let tries = fake.seen_at("/target").len();
+        assert!(tries < 3 && left().await == 1, "it stopped between two tries");
+        assert_eq!(test.yard.calls.tell_what_is_left().await.unwrap(), 0, "the stopped server has it for a while");
+        test.clock.advance(Duration::from_secs(61));
+        assert_eq!(test.yard.calls.tell_what_is_left().await.unwrap(), 1);
+        let posts = fake.seen_at("/target");
+        assert!(posts.len() > tries && left().await == 0, "{posts:?}");
+        assert!(posts.iter().all(|post| post["headers"]["webhook-id"] == posts[0]["headers"]["webhook-id"]), "its receiver knows a repetition");
+
+        // Nobody has to be told of what was decided meanwhile.
+        let id = waiting(test, &test.owner, json!({"title": "b"})).await;
+        assert_eq!(left().await, 1);
+        decide(test, &id, "deny").await;
+        test.clock.advance(Duration::from_secs(61));
+        assert_eq!(test.yard.calls.tell_what_is_left().await.unwrap(), 1);
+        assert_eq!((fake.seen_at("/target").len(), left().await), (posts.len(), 0));
+    }
+
     async fn a_tool_is_called_when_a_call_waits(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;

@@ -405,6 +405,11 @@ async fn workflows_are_kept_and_run_from_the_shell() {
     let (_, out, _) = yard(&["runs", "say", "--limit", "3"]).await;
     let codes: Vec<&str> = out.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
     assert_eq!(codes, ["200", "200", "400"]);
+    let (_, out, _) = yard(&["runs", "say", "--state", "failed"]).await;
+    assert!(out.lines().count() == 1 && out.contains("\t400\t") && out.contains("\tfailed\t"), "{out}");
+    assert!(yard(&["runs", "--state", "faild"]).await.2.contains("Did you mean `failed`?"));
+    let (_, out, err) = yard(&["runs", "stats", "--buckets", "1"]).await;
+    assert!(out.contains("1 failed, ") && out.lines().next().unwrap().split('\t').count() == 3, "{out}{err}");
     std::fs::write(&file, r#"{"steps": [{"name": "told", "call": "workflow.variant.say", "arguments": {"x": "{{ inputs.x }}"}}]}"#)
         .unwrap();
     assert_eq!(yard(&["create", "twice", "--file", &file]).await.0, 0);

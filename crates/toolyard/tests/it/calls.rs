@@ -373,6 +373,36 @@ on_both! {
         assert_eq!(test.get_as(&stranger, "/tools/calls/stats").await.expect(200)["calls"], 0);
     }
 
+    async fn a_call_that_waits_has_not_failed(test: &Test) {
+        let fake = Fake::start().await;
+        test.connect_fake(&fake, "main").await;
+        let make = "tools.native.fake.MAKE_A_THING.main";
+        crate::approvals::ask_before(test, make, "ask").await;
+        let step = json!({"name": "make", "call": make, "arguments": {"title": "x"}});
+        crate::reserved::workflow(test, "makes", json!({"kind": "steps", "steps": [step]})).await;
+        crate::approvals::waiting(test, &test.owner, json!({"title": "y"})).await;
+        test.call("workflow.variant.makes", json!({})).await;
+        test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 404})).await.expect(200);
+        let rows = async |filter: &str| test.get(&format!("/tools/calls{filter}")).await.expect(200)["calls"].as_array().unwrap().clone();
+        let outcomes: Vec<_> = rows("").await.iter().map(|row| row["outcome"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(outcomes, ["error", "waiting", "waiting", "waiting"], "the call, the run and its step");
+        let waiting = rows("?outcome=waiting").await;
+        assert!(waiting.len() == 3 && waiting.iter().all(|row| row["message"].as_str().unwrap().contains("approval")), "{waiting:?}");
+        assert_eq!(rows("?outcome=failed").await.len(), 0);
+        test.clock.advance(std::time::Duration::from_secs(1));
+        let stats = test.get("/tools/calls/stats").await.expect(200);
+        assert_eq!((&stats["calls"], &stats["errors"], stats["failing"].as_array().unwrap().len()), (&json!(1), &json!(1), 1), "{stats}");
+        let metrics = test.send(Request::get("/metrics").body(Body::empty()).unwrap()).await.text;
+        assert!(metrics.contains("toolyard_tool_calls_total{outcome=\"waiting\"} 3\n") && metrics.contains("{outcome=\"failed\"} 0\n"), "{metrics}");
+
+        // So has a run that stopped for an approval.
+        let runs = test.get("/workflows/runs?state=waiting").await.expect(200);
+        assert_eq!((&runs["count"], &runs["runs"][0]["state"]), (&json!(1), &json!("waiting")), "{runs}");
+        assert!(runs["runs"][0]["approval_id"].is_string());
+        let counted = test.get("/workflows/runs/stats").await.expect(200);
+        assert_eq!(counted["states"], json!({"cancelled": 0, "failed": 0, "succeeded": 0, "waiting": 1}));
+    }
+
     async fn many_calls_at_once_are_all_recorded(test: &Test) {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;

@@ -144,6 +144,17 @@ on_both! {
         assert_eq!(again["connection"]["flags"]["is_valid"], true);
     }
 
+    async fn a_scheme_is_found_by_its_name_before_the_first_that_is_typed(test: &Test) {
+        let connect = async |slug: &str, scheme: &str| {
+            let connection = json!({"slug": slug, "provider_key": "native", "integration_key": "cloudflare", "data": {"auth_scheme": scheme}});
+            let made = test.post("/tools/connections", json!({"connection": connection})).await.expect(200);
+            let link: url::Url = made["connection"]["data"]["redirect_url"].as_str().unwrap().parse().unwrap();
+            test.request(http::Method::GET, link.path(), None, None).await.text
+        };
+        assert!(connect("named", "api_key").await.contains("Account e-mail"), "a token comes first in its manifest");
+        assert!(!connect("token", "bearer").await.contains("Account e-mail"));
+    }
+
     async fn revoking_is_final_and_repeatable(test: &Test) {
         let fake = Fake::start().await;
         let id = test.connect_fake(&fake, "main").await["id"].as_str().unwrap().to_owned();

@@ -74,6 +74,20 @@ on_both! {
         let others = test.get(&path("tools", &other)).await.expect(200);
         let names: Vec<&str> = others["consumers"].as_array().unwrap().iter().map(|user| user["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["moved", "any", "only other"]);
+
+        // Who uses every app uses this one, unless something is said about it.
+        test.post("/agents", json!({"name": "every", "agent_type": "custom", "tool_mode": "inherit"})).await.expect(200);
+        let told = json!({"name": "told", "agent_type": "custom", "tool_mode": "inherit", "tool_ids": [{"id": "fake", "config": {"connection": "other"}}]});
+        test.post("/agents", told).await.expect(200);
+        let agents = async |row: &Value| {
+            let listed = test.get(&path("tools", row)).await.expect(200)["consumers"].take();
+            let agents = listed.as_array().unwrap().iter().filter(|user| user["kind"] == "agent");
+            agents.map(|user| user["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(agents(&main).await, ["any", "every"]);
+        assert_eq!(agents(&other).await, ["any", "only other", "every", "told"]);
+        let usage = test.get(&format!("/tools/connections/{}/usage", main["id"].as_str().unwrap())).await.expect(200);
+        assert!(usage.to_string().contains("\"agents\":2"), "{usage}");
         test.get(&format!("/tools/connections/{}/consumers", uuid::Uuid::now_v7())).await.expect(404);
     }
 

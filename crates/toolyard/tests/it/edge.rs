@@ -31,6 +31,13 @@ on_both! {
         }
     }
 
+    async fn an_id_that_is_none_is_refused_in_our_words(test: &Test) {
+        for path in ["/tools/calls/nonsense", "/tools/connections/nonsense", "/workflows/runs/nonsense", "/triggers/deliveries/nonsense"] {
+            let told = test.get(path).await.detail(422);
+            assert!(told.contains("`nonsense` is no id") && !told.contains("UUID parsing"), "{path}: {told}");
+        }
+    }
+
     async fn a_filter_that_a_list_does_not_have_is_refused_with_the_nearest(test: &Test) {
         for (path, nearest) in [
             ("/tools/calls?outcom=ok", "`outcome`"),

@@ -61,6 +61,29 @@ on_both! {
         let of_one = test.get(&format!("/workflows/runs?workflow_id={}", made["id"].as_str().unwrap())).await.expect(200);
         assert_eq!(of_one["count"], 2);
         test.get("/workflows/runs?cursor=x").await.expect(422);
+        let told = test.get("/workflows/runs?state=succeded").await.detail(422);
+        assert!(told.contains("Did you mean `succeeded`?"), "{told}");
+
+        workflow(test, "fails", json!({"kind": "echo", "schemas": {"inputs": {"type": "object", "required": ["a"]}}})).await;
+        run(test, "fails", json!({})).await;
+        let states = async |filter: &str| {
+            let runs = test.get(&format!("/workflows/runs?{filter}")).await.expect(200)["runs"].take();
+            runs.as_array().unwrap().iter().map(|run| run["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(states("").await, ["failed", "succeeded", "succeeded", "succeeded"]);
+        assert_eq!((states("state=failed").await.len(), states("state=cancelled").await.len()), (1, 0));
+        assert_eq!(states(&format!("state=failed&workflow_id={}", made["id"].as_str().unwrap())).await.len(), 0);
+        assert_eq!(states("state=succeeded&limit=2").await.len(), 2);
+        test.clock.advance(std::time::Duration::from_mins(90));
+        run(test, "say", json!({})).await.expect(200);
+        test.clock.advance(std::time::Duration::from_mins(1));
+        let stats = test.get("/workflows/runs/stats?since=2h&buckets=2").await.expect(200);
+        assert_eq!((&stats["runs"], &stats["states"]), (&json!(5), &json!({"succeeded": 4, "failed": 1, "waiting": 0, "cancelled": 0})), "{stats}");
+        let counts: Vec<_> = stats["buckets"].as_array().unwrap().iter().map(|part| (part["runs"].clone(), part["failed"].clone())).collect();
+        assert_eq!(counts, [(json!(4), json!(1)), (json!(1), json!(0))]);
+        test.get("/workflows/runs/stats?buckets=0").await.expect(422);
+        let stranger = test.key("elsewhere", kernel::Role::Owner, None).await;
+        assert_eq!(test.get_as(&stranger, "/workflows/runs/stats").await.expect(200)["runs"], 0);
         test.get(&format!("/workflows/runs/{}", uuid::Uuid::now_v7())).await.expect(404);
     }
 

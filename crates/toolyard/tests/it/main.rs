@@ -54,6 +54,7 @@ mod ops;
 mod pages;
 mod people;
 mod permissions;
+mod project;
 mod providers;
 mod quotas;
 mod reserved;

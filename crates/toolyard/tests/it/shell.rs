@@ -368,3 +368,23 @@ async fn secrets_go_in_and_are_listed_by_name() {
     shell.ok(&["secret", "remove", "crm_key", "--yes"]).await;
     assert!(shell.fails(&["secret", "remove", "crm_key", "--yes"]).await.contains("Secret not found"));
 }
+
+#[tokio::test]
+async fn a_project_says_how_it_looks_and_what_it_keeps() {
+    let shell = Shell::start().await;
+    let header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01";
+    let logo = shell.dir.path().join("logo.png");
+    std::fs::write(&logo, header).unwrap();
+    let shown = shell.ok(&["branding", "--name", "Acme", "--accent", "#2457D6", "--logo", logo.to_str().unwrap()]).await;
+    assert!(["Acme", "#2457d6", "a PNG"].iter().all(|part| shown.contains(part)), "{shown}");
+    let kept = shell.json(&["branding", "--name", "", "--json"]).await;
+    assert_eq!((kept.get("name"), &kept["accent"], kept["logo"].is_string()), (None, &json!("#2457d6"), true), "the rest stays: {kept}");
+    assert!(shell.fails(&["branding", "--accent", "blue"]).await.contains("`blue` is no colour"));
+    assert_eq!(shell.json(&["branding", "--clear", "--json"]).await, json!({}));
+
+    assert_eq!(shell.ok(&["retention"]).await, "runs\t90\t90\ncalls\t365\t365\napprovals\t90\t90\n");
+    assert_eq!(shell.ok(&["retention", "--runs", "30", "--calls", "60"]).await, "runs\t30\t90\ncalls\t60\t365\napprovals\t90\t90\n");
+    assert!(shell.ok(&["retention", "--runs", "0"]).await.starts_with("runs\t90\t90\ncalls\t60\t365\n"), "0 leaves it to the deployment");
+    assert!(shell.fails(&["retention", "--runs", "91"]).await.contains("between 2 and 90"));
+    assert!(shell.ok(&["oauth-app", "redirect", "github"]).await.contains("/tools/connections/callback/"));
+}

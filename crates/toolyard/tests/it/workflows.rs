@@ -169,8 +169,12 @@ on_both! {
         let same = commit(test, line, json!({"data": {"kind": "echo", "parameters": {"model": "a", "old": {"x": 1, "y": 2}}}})).await.expect(200);
         assert_eq!((&same["status"], &same["workflow_revision"]["id"]), (&json!("no_change"), base));
         let delta = json!({"delta": {"set": {"parameters": {"model": "b", "new": [1]}}, "remove": ["parameters.old.x"]}, "base_revision_id": base});
+        let updated = async || test.get(&format!("/workflows/{}", made["id"].as_str().unwrap())).await.expect(200)["workflow"]["updated_at"].take();
+        let before = updated().await;
+        test.clock.advance(std::time::Duration::from_secs(60));
         let changed = commit(test, line, delta.clone()).await.expect(200)["workflow_revision"].take();
         assert_eq!(changed["version"], "2");
+        assert_eq!((updated().await == before, updated().await), (false, json!(test.clock.now().to_string())), "a version that is saved is a change");
         assert_eq!(changed["data"], json!({"kind": "echo", "parameters": {"model": "b", "old": {"y": 2}, "new": [1]}}));
         let conflict = commit(test, line, delta).await.expect(409);
         assert_eq!(conflict["detail"]["conflict"], json!({"code": "revision_conflict", "revision_id": changed["id"]}));

@@ -148,8 +148,8 @@ pub(crate) async fn head_for_commit(tx: &mut Tx, variant: &Variant, now: Timesta
     let (project, id) = (variant.project, variant.id);
     tx.execute("update variants set updated_at = $3 where project_id = $1 and id = $2", args![project, id, now]).await?;
     // Its row is held too, so that nobody guards it before this commit is made.
-    let sql = "update artifacts set updated_at = updated_at where project_id = $1 and id = $2 returning is_guarded";
-    let guarded = tx.optional(sql, args![project, variant.artifact]).await?;
+    let sql = "update artifacts set updated_at = $3 where project_id = $1 and id = $2 returning is_guarded";
+    let guarded = tx.optional(sql, args![project, variant.artifact, now]).await?;
     let sql = "select version from revisions where project_id = $1 and variant_id = $2 order by version desc limit 1";
     let version = tx.optional(sql, args![project, id]).await?.map(|row| row.get("version")).transpose()?;
     let sql = concat!(

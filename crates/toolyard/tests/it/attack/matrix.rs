@@ -290,6 +290,9 @@ fn shows_more(path: &str) -> bool {
             "/tools/ops",
             "/tools/permissions",
             "/tools/calls/keeping",
+            "/tools/oauth-apps/redirect/{provider_key}/{integration_key}",
+            "/project/branding",
+            "/project/retention",
             "/tools/marketplace",
             "/tools/stats",
             "/tools/{app_name}/actions",
@@ -305,7 +308,7 @@ fn shows_more(path: &str) -> bool {
 
 /// Whether an answer holds no rows: a list says so itself, anything else by its count.
 fn is_empty(body: &Value) -> bool {
-    let counted = ["count", "total", "total_agents", "events", "calls"].iter().any(|count| body[*count] == 0);
+    let counted = ["count", "total", "total_agents", "events", "calls", "runs"].iter().any(|count| body[*count] == 0);
     // Days are there whether something happened or not.
     let idle = |day: &Value| day["assigned"] == 0 && day["active"] == 0;
     let idle = body["days"].as_array().is_some_and(|days| days.iter().all(idle));

@@ -306,6 +306,8 @@ impl World {
             "call_platform_op" => json!({"arguments": {"use_cases": ["read a fake thing"]}}),
             "create_approval_notice" => self.new_notice().await,
             "set_call_keeping" => json!({"days": 1}),
+            "set_branding" => json!({"name": name, "accent": "#2457d6"}),
+            "set_retention" => json!({"call_days": 30}),
             "decide_tool_approval" => json!({"decision": "deny"}),
             "set_tool_permissions" => json!({"permissions": {"rules": [{"pattern": "tools.native.fake.MAKE_*", "permission": "ask"}]}}),
             "call_tool" | "call_as_agent" => get,

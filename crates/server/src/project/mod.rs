@@ -1,0 +1,4 @@
+//! `/project`: what a project says of itself.
+
+pub mod branding;
+pub mod retention;

@@ -1,0 +1,122 @@
+//! `toolyard branding` and `toolyard retention`: what a project says of itself.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::client::{Client, Remote};
+use super::integrations::text;
+use super::print::{self, Column, Table};
+use crate::config::Config;
+
+const BRANDING: &str = "/project/branding";
+const RETENTION: &str = "/project/retention";
+const KEPT: Table = Table::new(&[Column::text("RECORD"), Column::number("DAYS").wide(6), Column::number("AT MOST").wide(7)]);
+/// Fields of the API, and what they are called here.
+const RECORDS: [(&str, &str); 3] = [("run_days", "runs"), ("call_days", "calls"), ("approval_days", "approvals")];
+
+/// Without an option it shows what is set.
+#[derive(Debug, Args)]
+pub(super) struct BrandingArgs {
+    /// Who asks; an empty one takes it away
+    #[arg(long)]
+    name: Option<String>,
+    /// Of buttons, such as #2457d6; an empty one takes it away
+    #[arg(long, value_name = "COLOUR")]
+    accent: Option<String>,
+    /// Around the page; an empty one takes it away
+    #[arg(long, value_name = "COLOUR")]
+    background: Option<String>,
+    /// A PNG of up to 64 KiB and 1024 pixels to a side
+    #[arg(long, value_name = "FILE")]
+    logo: Option<PathBuf>,
+    /// Take everything away that is not given here
+    #[arg(long)]
+    clear: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Without an option it shows what is set.
+#[derive(Debug, Args)]
+pub(super) struct RetentionArgs {
+    /// Days for which runs of workflows are kept; 0 leaves it to the deployment
+    #[arg(long, value_name = "DAYS")]
+    runs: Option<u32>,
+    /// Days for which the record of calls is kept
+    #[arg(long, value_name = "DAYS")]
+    calls: Option<u32>,
+    /// Days for which approvals are kept
+    #[arg(long, value_name = "DAYS")]
+    approvals: Option<u32>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+pub(super) async fn branding(config: &Config, args: BrandingArgs) -> anyhow::Result<()> {
+    let client = Client::new(config, &args.remote)?;
+    let mut wanted = if args.clear { Map::new() } else { object(&client.get(BRANDING).await?) };
+    let logo = args.logo.as_deref().map(|file| std::fs::read(file).with_context(|| format!("cannot read `{}`", file.display())));
+    let logo = logo.transpose()?.map(|bytes| format!("data:image/png;base64,{}", STANDARD.encode(bytes)));
+    let given = [("name", args.name), ("accent", args.accent), ("background", args.background), ("logo", logo)];
+    let mut changes = args.clear;
+    for (field, value) in given {
+        if let Some(value) = value {
+            changes = true;
+            wanted.insert(field.to_owned(), Some(value).filter(|value| !value.is_empty()).into());
+        }
+    }
+    let wanted = Value::Object(wanted);
+    let shown = if changes { client.put(BRANDING, &wanted).await? } else { wanted };
+    if args.json {
+        print::json(&shown);
+        return Ok(());
+    }
+    let logo = if shown["logo"].is_string() { "a PNG" } else { "" };
+    print::fields(&[
+        ("name", text(&shown, "name")),
+        ("accent", text(&shown, "accent")),
+        ("background", text(&shown, "background")),
+        ("logo", logo.to_owned()),
+    ]);
+    Ok(())
+}
+
+pub(super) async fn retention(config: &Config, args: &RetentionArgs) -> anyhow::Result<()> {
+    let client = Client::new(config, &args.remote)?;
+    let mut shown = client.get(RETENTION).await?;
+    let given = [args.runs, args.calls, args.approvals];
+    if given.iter().any(Option::is_some) {
+        let mut wanted = object(&shown["retention"]);
+        for ((field, _), days) in RECORDS.into_iter().zip(given) {
+            if let Some(days) = days {
+                wanted.insert(field.to_owned(), Some(days).filter(|days| *days > 0).into());
+            }
+        }
+        shown = client.put(RETENTION, &json!(wanted)).await?;
+    }
+    if args.json {
+        print::json(&shown);
+        return Ok(());
+    }
+    let rows = RECORDS.map(|(field, name)| {
+        let (own, most) = (&shown["retention"][field], &shown["deployment"][field]);
+        vec![name.to_owned(), if own.is_null() { most } else { own }.to_string(), most.to_string()]
+    });
+    KEPT.show(&rows);
+    Ok(())
+}
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
