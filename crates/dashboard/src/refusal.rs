@@ -38,15 +38,46 @@ impl Refusal {
     }
 }
 
-/// Most are a text, conflicts are an object with a message, and wrong fields a list of them.
+/// Most are a text, conflicts are an object with a message and what is in the way, and wrong fields a list of them.
 fn words(detail: &Value) -> Option<String> {
     match detail {
         Value::String(text) => Some(text.clone()),
-        Value::Object(object) => object.get("message").or_else(|| object.get("msg")).and_then(words),
+        Value::Object(object) => {
+            let message = object.get("message").or_else(|| object.get("msg")).and_then(words)?;
+            let facts = ["conflict", "rejected"].into_iter().filter_map(|name| facts(object.get(name)?, &message));
+            Some(std::iter::once(message.clone()).chain(facts).collect::<Vec<_>>().join("\n"))
+        }
         Value::Array(all) => {
             let all: Vec<String> = all.iter().filter_map(words).collect();
             (!all.is_empty()).then(|| all.join("\n"))
         }
+        _ => None,
+    }
+}
+
+/// What is in the way, or what was not taken and why, as far as the message does not say it already.
+fn facts(value: &Value, message: &str) -> Option<String> {
+    let is_news = |text: &String| !text.is_empty() && !message.contains(text.as_str());
+    let lines: Vec<String> = match value {
+        Value::Array(all) => all.iter().filter_map(words).filter(is_news).collect(),
+        Value::Object(all) => all
+            .iter()
+            // A code is for programs.
+            .filter(|(name, _)| *name != "code")
+            .filter_map(|(name, value)| Some((name, listed(value).filter(is_news)?)))
+            .map(|(name, text)| format!("{}: {text}", name.replace('_', " ")))
+            .collect(),
+        _ => return None,
+    };
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// A value in a line.
+fn listed(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(all) => Some(all.iter().filter_map(listed).collect::<Vec<_>>().join(", ")),
         _ => None,
     }
 }
@@ -73,5 +104,16 @@ mod tests {
         assert_eq!(words(&json!({"message": "taken", "conflict": {}})).as_deref(), Some("taken"));
         assert_eq!(words(&json!([{"msg": "a"}, "b"])).as_deref(), Some("a\nb"));
         assert_eq!(words(&json!(null)), None);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_named_once() {
+        let conflict = |message: &str, conflict: serde_json::Value| words(&json!({"message": message, "conflict": conflict})).unwrap();
+        assert_eq!(conflict("It is in use.", json!({"in_use": ["a trigger", "an agent"]})), "It is in use.\nin use: a trigger, an agent");
+        assert_eq!(conflict("`main` is taken.", json!({"slug": "main", "code": "slug_taken"})), "`main` is taken.");
+        assert_eq!(conflict("It has changed.", json!({})), "It has changed.");
+        let rejected =
+            json!({"message": "Nothing was changed.", "rejected": [{"tool": "SLACK", "message": "SLACK is not connected."}, {"id": 3}]});
+        assert_eq!(words(&rejected).as_deref(), Some("Nothing was changed.\nSLACK is not connected."));
     }
 }

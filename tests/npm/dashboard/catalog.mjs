@@ -77,7 +77,10 @@ export const walks = {
     const old = await found(context, "gitlab");
     if (old) await context.api("DELETE", `/tools/oauth-apps/${old.id}`);
     await page.goto(`${context.app}/catalog/native/gitlab`);
-    await page.getByRole("button", { name: "Connect with OAuth" }).click();
+    const { redirect_url } = await context.api("GET", "/tools/oauth-apps/redirect/native/gitlab");
+    await page.getByText(redirect_url).waitFor();
+    await page.goto(`${context.app}/connections/new?provider=native&integration=gitlab&scheme=oauth2`);
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
     await page.getByRole("heading", { name: "Set up the OAuth app first" }).waitFor();
     await page.getByLabel("Client id").fill("client");
     await page.getByRole("button", { name: "Keep the OAuth app" }).click();

@@ -1,5 +1,7 @@
 // What is set for a project: keys, members, secrets and the rest.
 const HOSTILE = `<img src=x onerror=alert(1)> "it's"`;
+// One red pixel.
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
 // What answers to a key.
 async function statusOf({ url }, secret, method, path, body) {
@@ -31,6 +33,7 @@ export const screens = ({ secret }) => ({
   secrets: "/settings/secrets",
   "one secret": `/settings/secrets/${secret}`,
   keeping: "/settings/keeping",
+  branding: "/settings/branding",
   learned: "/settings/learned",
   grants: "/settings/grants",
   "oauth apps": "/settings/oauth-apps",
@@ -111,11 +114,55 @@ export const walks = {
     const days = async () => (await api("GET", "/tools/calls/keeping")).days;
     const before = await days();
     await page.goto(`${app}/settings/keeping`);
-    await page.getByLabel("Days").fill("30");
-    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByLabel("Days", { exact: true }).fill("30");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("are kept for 30 days").waitFor();
     assert.equal(await days(), 30);
     await api("PUT", "/tools/calls/keeping", { days: before });
+  },
+
+  async "keep records for a shorter time"(page, { app, api, assert }) {
+    const kept = async () => (await api("GET", "/project/retention")).retention;
+    const before = await kept();
+    await page.goto(`${app}/settings/keeping`);
+    await page.getByLabel("Calls, in days").fill("30");
+    await page.getByRole("button", { name: "Save the times" }).click();
+    await page.getByRole("status").waitFor();
+    assert.deepEqual(await kept(), { ...before, call_days: 30 });
+    await page.getByRole("row").filter({ hasText: "Calls" }).getByText("30 days").waitFor();
+    await api("PUT", "/project/retention", before);
+  },
+
+  async "say how connect pages look"(page, { app, api, assert, browser }) {
+    const logo = Buffer.from(PNG, "base64");
+    await page.goto(`${app}/settings/branding`);
+    await page.getByLabel("Name").fill(HOSTILE);
+    await page.getByLabel("Colour of buttons").fill("#ffd500");
+    await page.getByLabel("Logo", { exact: true }).setInputFiles({ name: "logo.png", mimeType: "image/png", buffer: logo });
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("status").waitFor();
+    const kept = await api("GET", "/project/branding");
+    assert.deepEqual(kept, { name: HOSTILE, accent: "#ffd500", logo: `data:image/png;base64,${PNG}` });
+    // What was sent before stays, and what is refused is said.
+    await page.getByLabel("Logo", { exact: true }).setInputFiles({ name: "logo.svg", mimeType: "image/svg+xml", buffer: Buffer.from("<svg/>") });
+    await page.getByRole("button", { name: "Save" }).click();
+    assert.match(await page.getByRole("alert").textContent(), /must be a PNG/);
+    const slug = `branded-${Math.random().toString(36).slice(2)}`;
+    const data = { auth_scheme: "api_key" };
+    const made = await api("POST", "/tools/connections", { connection: { slug, provider_key: "native", integration_key: "fake", data } });
+    const visitor = await browser.newPage();
+    await visitor.goto(made.connection.data.redirect_url);
+    assert.ok((await visitor.locator("main").textContent()).includes(HOSTILE));
+    assert.equal(await visitor.getByRole("button").evaluate((button) => getComputedStyle(button).backgroundColor), "rgb(255, 213, 0)");
+    assert.ok(await visitor.locator(".brand img").evaluate((image) => image.naturalWidth > 0), "the logo is shown");
+    await visitor.close();
+    await page.goto(`${app}/settings/branding`);
+    await page.getByLabel("Show no logo").check();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("status").waitFor();
+    assert.equal((await api("GET", "/project/branding")).logo, undefined);
+    await api("PUT", "/project/branding", {});
+    await api("DELETE", `/tools/connections/${made.connection.id}`);
   },
 
   async "forget a learned phrase, and stop learning"(page, context) {

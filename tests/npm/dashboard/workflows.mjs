@@ -175,6 +175,21 @@ export const walks = {
     assert.equal(await page.getByLabel("title").inputValue(), `${HOSTILE} ran`);
   },
 
+  async "find the runs of a workflow by how they ended"(page, context) {
+    const { app, assert } = context;
+    const made = await workflow(context, { data: { kind: "echo" } });
+    for (const size of [1, 2]) await context.api("POST", "/workflows/invoke", { references: { workflow: { slug: made.slug } }, data: { inputs: { size } } });
+    await page.goto(`${app}/workflows/runs`);
+    await page.getByLabel("Workflow").selectOption(made.id);
+    await page.getByLabel("State").selectOption("succeeded");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.waitForURL(/state=succeeded/);
+    assert.equal(await page.locator("tbody tr").count(), 2);
+    await page.getByLabel("State").selectOption("failed");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("There are no such runs.").waitFor();
+  },
+
   async "a run that fails says where"(page, context) {
     const steps = [{ name: "fail", call: "tools.native.fake.FAIL_A_THING.main", arguments: { code: 404 } }];
     const made = await workflow(context, { data: { kind: "steps", steps } });

@@ -15,7 +15,7 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::api::{Answer, Request};
+use crate::api::Request;
 use crate::frame::Link;
 use crate::path::Path;
 use crate::refusal::Refusal;
@@ -179,25 +179,11 @@ fn app_path(agent: &str, app: &str) -> String {
 async fn change(visit: &Visit, method: Method, path: Path, body: Value, version: &str) -> Result<Value, Refusal> {
     let if_match = version.parse::<u64>().ok().map(|version| format!("\"{version}\""));
     let answer = visit.api.send(Request { method, path: path.into(), body: Some(body), if_match }).await;
-    if answer.status.is_success() { Ok(serde_json::from_slice(&answer.body).unwrap_or_default()) } else { Err(refusal(&answer)) }
-}
-
-/// A refusal with the reason of every app that was not taken.
-fn refusal(answer: &Answer) -> Refusal {
-    let mut refusal = Refusal::of(answer);
-    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    for rejected in body["detail"]["rejected"].as_array().into_iter().flatten() {
-        if let Some(message) = rejected["message"].as_str() {
-            refusal.words.push('\n');
-            refusal.words.push_str(message);
-        }
-    }
-    refusal
+    if answer.status.is_success() { Ok(serde_json::from_slice(&answer.body).unwrap_or_default()) } else { Err(Refusal::of(&answer)) }
 }
 
 #[cfg(test)]
 mod tests {
-    use http::StatusCode;
     use serde_json::json;
 
     use super::*;
@@ -208,12 +194,5 @@ mod tests {
         let words = "Read only, only 1 action, without 2 actions, every call waits for a person, through main";
         assert_eq!(limits(config.as_object().unwrap()), words);
         assert_eq!(limits(&Map::new()), "Full access");
-    }
-
-    #[test]
-    fn every_rejected_app_is_named() {
-        let body = json!({"detail": {"message": "Nothing was changed.", "rejected": [{"message": "SLACK is not connected."}, {"id": 3}]}});
-        let answer = Answer { status: StatusCode::UNPROCESSABLE_ENTITY, body: body.to_string().into() };
-        assert_eq!(refusal(&answer).words, "Nothing was changed.\nSLACK is not connected.");
     }
 }

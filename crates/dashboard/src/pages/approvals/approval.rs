@@ -56,6 +56,15 @@ impl Approval {
         self.status == "pending"
     }
 
+    /// What its end is called, where it matters: a decision is not undone by it.
+    pub(super) fn end(&self) -> Option<&'static str> {
+        match self.status.as_str() {
+            "pending" | "approved" => Some("ends"),
+            "expired" => Some("ended"),
+            _ => None,
+        }
+    }
+
     /// The key by its name, or by its id where it has none.
     pub(super) fn key(&self) -> Option<&str> {
         self.key_name.as_deref().or(self.key_id.as_deref())

@@ -14,10 +14,11 @@ use crate::visit::Visit;
 
 /// Messages longer than this are folded.
 const SHOWN: usize = 140;
-const OUTCOMES: [(&str, &str); 5] = [
+const OUTCOMES: [(&str, &str); 6] = [
     ("ok", "ok"),
     ("error", "error: the tool said no"),
     ("failed", "failed: did not run to its end"),
+    ("waiting", "waiting: a person is asked first"),
     ("running", "running"),
     ("unknown", "unknown: may have taken effect"),
 ];

@@ -60,7 +60,7 @@ impl Call {
         let tone = match self.outcome.as_str() {
             "ok" => Tone::Good,
             "error" | "failed" => Tone::Bad,
-            "unknown" => Tone::Wait,
+            "unknown" | "waiting" => Tone::Wait,
             _ => Tone::Plain,
         };
         badge(tone, &self.outcome)

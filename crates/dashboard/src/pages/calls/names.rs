@@ -1,8 +1,8 @@
 //! What ids are called, for rows and for lists to choose from.
 
 use serde::Deserialize;
-use serde_json::json;
 
+use crate::pages::connections::{self, Seen};
 use crate::path::Path;
 use crate::visit::Visit;
 
@@ -56,23 +56,9 @@ pub(super) fn choices(names: &[(String, String)], chosen: Option<&str>) -> Vec<C
     all.map(|(value, label)| Choice { is_current: Some(value.as_str()) == chosen, value, label }).collect()
 }
 
-#[derive(Debug, Deserialize)]
-struct ConnectionsAnswer {
-    connections: Vec<Connection>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Connection {
-    id: String,
-    slug: String,
-    name: Option<String>,
-    integration_key: String,
-}
-
 async fn connections(visit: &Visit) -> Vec<(String, String)> {
-    let answer = visit.post::<ConnectionsAnswer>(Path::new("/tools/connections/query"), json!({})).await.ok();
-    let named = |one: Connection| (one.id, format!("{} ({})", one.name.unwrap_or(one.slug), one.integration_key));
-    answer.map(|answer| answer.connections.into_iter().map(named).collect()).unwrap_or_default()
+    let found = connections::query(visit, Seen::WithTools, None).await.unwrap_or_default();
+    found.into_iter().map(|one| (one.id.clone(), format!("{} ({})", one.title(), one.integration_key))).collect()
 }
 
 #[derive(Debug, Deserialize)]

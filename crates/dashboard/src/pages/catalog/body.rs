@@ -1,6 +1,7 @@
 //! What the API says of integrations, and how they are asked for.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::path::Path;
 use crate::refusal::Refusal;
@@ -195,6 +196,54 @@ pub(crate) async fn integration(visit: &Visit, provider: &str, key: &str) -> Res
         integration: Integration,
     }
     visit.get::<Answer>(integration_path(provider, key)).await.map(|answer| answer.integration)
+}
+
+/// An action; a list leaves out what only its own page shows.
+#[derive(Debug, Deserialize)]
+pub(super) struct Action {
+    pub(super) key: String,
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) description: String,
+    #[serde(default)]
+    pub(super) categories: Vec<String>,
+    #[serde(default)]
+    pub(super) read_only: bool,
+    #[serde(default)]
+    pub(super) destructive: bool,
+    pub(super) schemas: Option<Schemas>,
+    pub(super) scopes: Option<Vec<String>>,
+    pub(super) pagination: Option<Value>,
+    #[serde(default)]
+    pub(super) use_cases: Vec<String>,
+    #[serde(default)]
+    pub(super) pitfalls: Vec<String>,
+}
+
+impl Action {
+    pub(super) fn effect(&self) -> Markup {
+        effect(self.read_only, self.destructive)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Schemas {
+    #[serde(default)]
+    pub(super) inputs: Value,
+    pub(super) outputs: Option<Value>,
+}
+
+/// An event; a list leaves out what only its own page shows.
+#[derive(Debug, Deserialize)]
+pub(super) struct Event {
+    pub(super) key: String,
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) description: String,
+    #[serde(default)]
+    pub(super) categories: Vec<String>,
+    pub(super) trigger_config: Option<Value>,
+    pub(super) payload: Option<Value>,
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use askama::Template;
 use axum::extract::{Path as Segments, Query};
 use serde::Deserialize;
 
-use super::body::{Auth, Integration, effect, integration, integration_page, integration_path};
-use super::oauth_app::{AppForm, OAuthApp, oauth_apps};
+use super::body::{Action, Auth, Event, Integration, integration, integration_page, integration_path};
+use super::oauth_app::{AppForm, OAuthApp, oauth_apps, redirect_url};
 use crate::form::Form;
 use crate::frame::{Frame, Section, show_refused};
 use crate::pages::connections::{self, Connection};
@@ -36,30 +36,10 @@ struct ActionsAnswer {
 }
 
 #[derive(Debug, Deserialize)]
-struct Action {
-    key: String,
-    name: String,
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    read_only: bool,
-    #[serde(default)]
-    destructive: bool,
-}
-
-#[derive(Debug, Deserialize)]
 struct EventsAnswer {
     total: u64,
     cursor: Option<String>,
     events: Vec<Event>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Event {
-    key: String,
-    name: String,
-    #[serde(default)]
-    description: String,
 }
 
 #[derive(Debug)]
@@ -99,9 +79,8 @@ struct OnePage {
     ways: Vec<(Auth, String)>,
     app: Option<OAuthApp>,
     app_form: AppForm,
-    /// A name for a connection that nothing has yet.
-    slug: String,
-    connections_new: String,
+    /// What an OAuth app is registered with, where the project has none.
+    redirect_url: Option<String>,
 }
 
 pub(super) async fn one(
@@ -128,7 +107,7 @@ async fn show_one(
     let found = integration(visit, provider, key).await?;
     let (actions_total, actions, more_actions) = actions(visit, provider, key, query).await?;
     let (events_total, events, more_events) = events(visit, provider, key, query).await?;
-    let connected = connections::query(visit, Some((provider, key))).await.unwrap_or_default();
+    let connected = connections::query(visit, connections::Seen::WithTools, Some((provider, key))).await.unwrap_or_default();
     let apps = oauth_apps(visit).await.unwrap_or_default();
     let app = apps.into_iter().find(|app| app.is_of(provider, key));
     let connect = connections::connect_page(visit, provider, key);
@@ -137,7 +116,6 @@ async fn show_one(
         frame: Frame::new(visit, Section::Catalog, &found.name).told(query.told.as_deref(), &TOLD).refused(refusal),
         all: visit.page("catalog").with("provider", provider).into(),
         may_edit: visit.may("edit_tools"),
-        slug: connections::free_slug(key, &connected),
         connections: connected.into_iter().map(|one| one.with_page(visit)).collect(),
         q: query.q.clone().unwrap_or_default(),
         actions,
@@ -148,9 +126,9 @@ async fn show_one(
         more_events,
         ways: found.auth.iter().map(|auth| (auth.clone(), connect.clone().with("scheme", &auth.scheme).into())).collect(),
         app_form: AppForm::new(&here, app.as_ref(), typed),
+        redirect_url: if found.has_oauth() && app.is_none() { redirect_url(visit, provider, key).await } else { None },
         app,
         connect: connect.into(),
-        connections_new: visit.page("connections").at("new").into(),
         here: here.into(),
         provider: provider.to_owned(),
         integration: found,
@@ -165,7 +143,7 @@ async fn actions(visit: &Visit, provider: &str, key: &str, query: &OneQuery) -> 
     let here = integration_page(visit, provider, key);
     let next = found.cursor.map(|cursor| format!("{}#actions", here.clone().with_some("q", query.q.as_deref()).with("cursor", cursor)));
     let rows = found.actions.into_iter().map(|action| ActionRow {
-        effect: effect(action.read_only, action.destructive),
+        effect: action.effect(),
         href: here.clone().at("actions").at(&action.key).into(),
         try_href: try_page(visit, provider, key, &action.key).into(),
         action,

@@ -92,7 +92,7 @@ async fn list(visit: Visit, Query(query): Query<ListQuery>) -> PageResult {
         Wanted { provider, search: query.q.as_deref(), category: query.category.as_deref(), cursor: query.cursor.as_deref(), limit: SHOWN };
     let found = integrations(&visit, wanted).await?;
     let all = providers(&visit).await?;
-    let connected = connections::query(&visit, None).await.unwrap_or_default();
+    let connected = connections::query(&visit, connections::Seen::WithTools, None).await.unwrap_or_default();
     let here = visit.page("catalog");
     let narrowed =
         here.clone().with("provider", provider).with_some("q", query.q.as_deref()).with_some("category", query.category.as_deref());

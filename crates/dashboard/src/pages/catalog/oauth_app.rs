@@ -42,6 +42,16 @@ pub(crate) async fn oauth_apps(visit: &Visit) -> Result<Vec<OAuthApp>, Refusal> 
     visit.get::<Answer>(Path::new(APPS)).await.map(|answer| answer.oauth_apps)
 }
 
+/// What an app of the project is registered with at the service, whether there is one or not.
+pub(super) async fn redirect_url(visit: &Visit, provider: &str, key: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        redirect_url: String,
+    }
+    let path = Path::new(APPS).at("redirect").at(provider).at(key);
+    visit.get::<Answer>(path).await.ok().map(|answer| answer.redirect_url)
+}
+
 /// What `integration_oauth_form.html` shows.
 #[derive(Clone, Debug)]
 pub(crate) struct AppForm {
@@ -93,7 +103,7 @@ pub(super) async fn ask_delete(visit: Visit, Segments((_, provider, key, id)): S
     let integration = integration(&visit, &provider, &key).await?;
     let app =
         oauth_apps(&visit).await?.into_iter().find(|app| app.id == id && app.is_of(&provider, &key)).ok_or_else(Refusal::not_found)?;
-    let mut connected = connections::query(&visit, Some((&provider, &key))).await?;
+    let mut connected = connections::query(&visit, connections::Seen::WithTools, Some((&provider, &key))).await?;
     connected.retain(Connection::is_oauth);
     let back = integration_page(&visit, &provider, &key);
     let page = DeletePage {

@@ -5,7 +5,7 @@ use axum::extract::Path as Segments;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::body::{effect, integration, integration_page, integration_path};
+use super::body::{Action, Event, integration, integration_page, integration_path};
 use super::integration::{events_path, subscribe_page, try_page};
 use super::parameters::{Parameter, parameters};
 use crate::frame::{Frame, Section, show};
@@ -22,48 +22,8 @@ struct ActionAnswer {
 }
 
 #[derive(Debug, Deserialize)]
-struct Action {
-    key: String,
-    name: String,
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    categories: Vec<String>,
-    #[serde(default)]
-    read_only: bool,
-    #[serde(default)]
-    destructive: bool,
-    schemas: Option<Schemas>,
-    scopes: Option<Vec<String>>,
-    pagination: Option<Value>,
-    #[serde(default)]
-    use_cases: Vec<String>,
-    #[serde(default)]
-    pitfalls: Vec<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Schemas {
-    #[serde(default)]
-    inputs: Value,
-    outputs: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
 struct EventAnswer {
     event: Event,
-}
-
-#[derive(Debug, Deserialize)]
-struct Event {
-    key: String,
-    name: String,
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    categories: Vec<String>,
-    trigger_config: Option<Value>,
-    payload: Option<Value>,
 }
 
 /// A schema, as a table and as it is.
@@ -104,7 +64,7 @@ pub(super) async fn action(visit: Visit, Segments((_, provider, key, action)): S
     let page = ActionPage {
         frame: Frame::new(&visit, Section::Catalog, &action.name),
         of: of(&visit, &provider, &key).await,
-        effect: effect(action.read_only, action.destructive),
+        effect: action.effect(),
         try_href: try_page(&visit, &provider, &key, &action.key).into(),
         schemas,
         pagination: action.pagination.as_ref().map(json_tree),

@@ -107,8 +107,30 @@ impl Connection {
         self.data.redirect_url.as_deref()
     }
 
-    pub(super) fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         self.flags.valid
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.flags.active
+    }
+
+    /// Its name, or its slug where nobody gave it one.
+    pub(crate) fn title(&self) -> &str {
+        self.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&self.slug)
+    }
+
+    /// Why it cannot be used, or nothing where it can.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        if !self.flags.active {
+            Some(self.message().unwrap_or("It is switched off."))
+        } else if !self.flags.valid {
+            Some(self.message().unwrap_or("It waits for somebody to finish connecting."))
+        } else if self.flags.failing == Some(true) {
+            Some(self.message().unwrap_or("The service refused the credential."))
+        } else {
+            None
+        }
     }
 
     pub(super) fn is_revoked(&self) -> bool {
@@ -172,25 +194,41 @@ pub(super) struct ConnectionAnswer {
     pub(super) connection: Connection,
 }
 
+/// Which permission shows the connections; the same rows are served for tools and for triggers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seen {
+    WithTools,
+    WithTriggers,
+}
+
+impl Seen {
+    fn path(self) -> Path {
+        Path::new(match self {
+            Self::WithTools => CONNECTIONS,
+            Self::WithTriggers => "/triggers/connections",
+        })
+    }
+}
+
 /// The connections of the project, or those of one integration.
-pub(crate) async fn query(visit: &Visit, of: Option<(&str, &str)>) -> Result<Vec<Connection>, Refusal> {
+pub(crate) async fn query(visit: &Visit, seen: Seen, of: Option<(&str, &str)>) -> Result<Vec<Connection>, Refusal> {
     #[derive(Deserialize)]
     struct Answer {
         connections: Vec<Connection>,
     }
-    let mut path = Path::new(CONNECTIONS).at("query");
+    let mut path = seen.path().at("query");
     if let Some((provider, integration)) = of {
         path = path.with("provider_key", provider).with("integration_key", integration);
     }
     visit.post::<Answer>(path, json!({})).await.map(|answer| answer.connections)
 }
 
-pub(super) async fn connection(visit: &Visit, id: &str) -> Result<Connection, Refusal> {
-    visit.get::<ConnectionAnswer>(Path::new(CONNECTIONS).at(id)).await.map(|answer| answer.connection)
+pub(crate) async fn connection(visit: &Visit, seen: Seen, id: &str) -> Result<Connection, Refusal> {
+    visit.get::<ConnectionAnswer>(seen.path().at(id)).await.map(|answer| answer.connection)
 }
 
 /// A slug that no connection of the integration has.
-pub(crate) fn free_slug(integration: &str, taken: &[Connection]) -> String {
+pub(super) fn free_slug(integration: &str, taken: &[Connection]) -> String {
     let is_free = |slug: &String| taken.iter().all(|one| one.integration_key != integration || one.slug != *slug);
     let numbered = (2..).map(|number| format!("{integration}-{number}"));
     std::iter::once(format!("{integration}-main")).chain(numbered).find(is_free).unwrap_or_default()
@@ -228,6 +266,17 @@ mod tests {
             assert_eq!(connection.state(), state, "{more}");
             assert!(connection.badge().to_string().contains(words), "{more}");
         }
+    }
+
+    #[test]
+    fn a_connection_says_what_is_wrong_with_it() {
+        let trouble = |flags: Value, message: Option<&str>| {
+            made(&json!({"flags": flags, "status": {"message": message}})).trouble().map(str::to_owned)
+        };
+        assert_eq!(trouble(json!({"is_active": true, "is_valid": true}), None), None);
+        assert_eq!(trouble(json!({"is_active": true, "is_valid": false}), Some("revoked")).as_deref(), Some("revoked"));
+        assert!(trouble(json!({"is_active": true, "is_valid": true, "is_failing": true}), None).is_some());
+        assert!(trouble(json!({"is_active": false, "is_valid": true}), None).is_some());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use axum::extract::Query;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::body::{CONNECTIONS, ConnectionAnswer, free_slug, query, words_of};
+use super::body::{CONNECTIONS, ConnectionAnswer, Seen, free_slug, query, words_of};
 use super::connect_page;
 use super::one::show_made;
 use crate::form::Form;
@@ -153,7 +153,7 @@ async fn show_form(
     refusal: Option<&Refusal>,
     typed: Option<&Form>,
 ) -> PageResult {
-    let taken = query(visit, Some((provider, &found.key))).await.unwrap_or_default();
+    let taken = query(visit, Seen::WithTools, Some((provider, &found.key))).await.unwrap_or_default();
     let text = |field: &str| typed.map(|form| form.raw(field).to_owned()).unwrap_or_default();
     let inputs = auth.fields.iter().map(|field| {
         let id = format!("{PREFIX}{}", field.name);

@@ -18,7 +18,7 @@ use crate::ui;
 use crate::visit::Visit;
 use body::State;
 
-pub(crate) use body::{Connection, free_slug, query, words_of};
+pub(crate) use body::{Connection, Seen, connection, query, words_of};
 
 const TOLD: [(&str, &str); 1] = [("deleted", "The connection is deleted.")];
 
@@ -68,7 +68,7 @@ struct ListPage {
 }
 
 async fn list(visit: Visit, Query(asked): Query<ListQuery>) -> PageResult {
-    let all = query(&visit, None).await?;
+    let all = query(&visit, Seen::WithTools, None).await?;
     let state = State::ALL.into_iter().find(|state| asked.state.as_deref() == Some(state.key()));
     let wanted = asked.q.as_deref().unwrap_or_default().trim().to_lowercase();
     let here = visit.page("connections");

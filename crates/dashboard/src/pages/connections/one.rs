@@ -5,7 +5,7 @@ use axum::extract::{Path as Segments, Query};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::body::{CONNECTIONS, Connection, ConnectionAnswer, connection};
+use super::body::{CONNECTIONS, Connection, ConnectionAnswer, Seen, connection};
 use crate::form::Form;
 use crate::frame::{Frame, Section, see_other, show, show_refused};
 use crate::pages::catalog::{integration_page, web_address};
@@ -118,7 +118,7 @@ pub(super) async fn one(visit: Visit, Segments((_, id)): Segments<(String, Strin
 }
 
 async fn show_one(visit: &Visit, id: &str, told: Option<&str>, refusal: Option<&Refusal>, typed: Option<&Form>) -> PageResult {
-    let found = connection(visit, id).await?;
+    let found = connection(visit, Seen::WithTools, id).await?;
     let all = visit.page("connections");
     let typed_or = |field: &str, kept: Option<&String>| match typed {
         Some(form) => form.raw(field).to_owned(),
@@ -193,7 +193,7 @@ struct StopPage {
 }
 
 async fn ask(visit: &Visit, id: &str, what: &str) -> PageResult {
-    let found = connection(visit, id).await?;
+    let found = connection(visit, Seen::WithTools, id).await?;
     let back = visit.page("connections").at(id);
     let is_delete = what == "delete";
     let title = if is_delete { format!("Delete {}?", found.slug) } else { format!("Revoke {}?", found.slug) };

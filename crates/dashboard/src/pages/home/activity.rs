@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::path::Path;
 use crate::ui::{Bars, Markup, bars, duration_ms};
 use crate::visit::Visit;
-
-/// Runs come with all they were given, so no more than these are read for a chart.
-const RUNS: usize = 100;
 
 /// How far back a page looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +50,6 @@ impl Span {
         match self {
             Self::Day => 24,
             Self::Week => 28,
-        }
-    }
-
-    fn length(self) -> SignedDuration {
-        match self {
-            Self::Day => SignedDuration::from_hours(24),
-            Self::Week => SignedDuration::from_hours(7 * 24),
         }
     }
 }
@@ -117,20 +107,19 @@ struct EventBucket {
 }
 
 #[derive(Debug, Deserialize)]
-struct RunsAnswer {
-    runs: Vec<Run>,
-    cursor: Option<String>,
+struct RunStats {
+    runs: u64,
+    #[serde(default)]
+    states: BTreeMap<String, u64>,
+    #[serde(default)]
+    buckets: Vec<RunBucket>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Run {
-    status: RunStatus,
-    created_at: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct RunStatus {
-    code: i64,
+struct RunBucket {
+    from: String,
+    runs: u32,
+    failed: u32,
 }
 
 /// What the API said; what it refused to say is absent.
@@ -138,7 +127,7 @@ struct RunStatus {
 pub(super) struct Stats {
     calls: Option<CallStats>,
     triggers: Option<TriggerStats>,
-    runs: Option<RunsAnswer>,
+    runs: Option<RunStats>,
 }
 
 pub(super) async fn look(visit: &Visit, span: Span) -> Stats {
@@ -146,7 +135,7 @@ pub(super) async fn look(visit: &Visit, span: Span) -> Stats {
     let (calls, triggers, runs) = tokio::join!(
         visit.get(stats("/tools/calls/stats")),
         visit.get(stats("/triggers/stats")),
-        visit.get(Path::new("/workflows/runs").with("limit", RUNS))
+        visit.get(stats("/workflows/runs/stats"))
     );
     Stats { calls: calls.ok(), triggers: triggers.ok(), runs: runs.ok() }
 }
@@ -171,14 +160,14 @@ impl Stats {
         self.calls.as_ref().map(|calls| &calls.failing[..])
     }
 
-    pub(super) fn shown(self, span: Span) -> Activity {
+    pub(super) fn shown(self) -> Activity {
         let Self { calls, triggers, runs } = self;
         let cards = [
             calls.as_ref().map(calls_card),
             calls.as_ref().and_then(duration_card),
             triggers.as_ref().map(events_card),
             triggers.as_ref().and_then(deliveries_card),
-            runs.map(|runs| runs_card(&runs, span, Timestamp::now())),
+            runs.as_ref().map(runs_card),
         ];
         Activity { cards: cards.into_iter().flatten().collect() }
     }
@@ -222,34 +211,19 @@ fn deliveries_card(stats: &TriggerStats) -> Option<Card> {
     (!figures.is_empty()).then_some(Card { title: "Deliveries now", figures, chart: None, note: None })
 }
 
-fn runs_card(answer: &RunsAnswer, span: Span, now: Timestamp) -> Card {
-    let counts = by_time(&answer.runs, span, now);
-    let (good, bad) = counts.iter().fold((0, 0), |sum, (_, good, bad)| (sum.0 + good, sum.1 + bad));
-    let is_cut = answer.cursor.is_some() && good + bad == answer.runs.len().try_into().unwrap_or(u32::MAX);
-    let label = format!("{}, {} failed", counted((good + bad).into(), "run"), bad);
-    let bars_of = counts.iter().map(|(from, good, bad)| {
-        let title = format!("{}: {}, {bad} failed", hour(from), counted((good + bad).into(), "run"));
-        (f64::from(*good), f64::from(*bad), title)
+fn runs_card(stats: &RunStats) -> Card {
+    let count = |state: &str| stats.states.get(state).copied().unwrap_or_default();
+    let label = format!("{}, {} failed", counted(stats.runs, "run"), count("failed"));
+    let bars_of = stats.buckets.iter().map(|one| {
+        let title = format!("{}: {}, {} failed", hour(&one.from), counted(one.runs.into(), "run"), one.failed);
+        (f64::from(one.runs.saturating_sub(one.failed)), f64::from(one.failed), title)
     });
     let chart = bars(&Bars { label, bars: bars_of.collect() });
-    let more = if is_cut { "+" } else { "" };
-    let figures = vec![(format!("{}{more}", good + bad), "runs"), (format!("{bad}{more}"), "failed")];
-    let note = is_cut.then(|| format!("Of the newest {} runs.", answer.runs.len()));
-    Card { title: "Workflow runs", figures, chart: Some(chart), note }
-}
-
-/// How many runs began in each part of the span and ended well, or not.
-fn by_time(runs: &[Run], span: Span, now: Timestamp) -> Vec<(String, u32, u32)> {
-    let step = span.length() / span.buckets();
-    let start = now.saturating_sub(span.length()).unwrap_or(now);
-    let begins = (0..span.buckets()).map(|at| start.saturating_add(step * at).unwrap_or(now));
-    let mut counts: Vec<(Timestamp, u32, u32)> = begins.map(|begin| (begin, 0, 0)).collect();
-    for run in runs {
-        let Ok(at) = run.created_at.parse::<Timestamp>() else { continue };
-        let Some(bucket) = counts.iter_mut().rev().find(|(begin, ..)| *begin <= at) else { continue };
-        if (200..300).contains(&run.status.code) { bucket.1 += 1 } else { bucket.2 += 1 }
+    let mut figures = vec![(stats.runs.to_string(), "runs"), (count("failed").to_string(), "failed")];
+    if count("waiting") > 0 {
+        figures.push((count("waiting").to_string(), "waited for approval"));
     }
-    counts.into_iter().map(|(begin, good, bad)| (begin.to_string(), good, bad)).collect()
+    Card { title: "Workflow runs", figures, chart: Some(chart), note: None }
 }
 
 /// The time of a bar; charts are pictures, so it stays in UTC.
@@ -272,32 +246,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_counted_where_they_began() {
-        let now: Timestamp = "2026-11-17T12:00:00Z".parse().unwrap();
-        let run = |at: &str, code| Run { status: RunStatus { code }, created_at: at.to_owned() };
-        let runs = [
-            run("2026-11-17T11:30:00Z", 200),
-            run("2026-11-17T11:00:00Z", 500),
-            run("2026-11-16T12:00:00Z", 200),
-            run("2026-11-16T11:59:00Z", 200),
-            run("?", 200),
-        ];
-        let counts = by_time(&runs, Span::Day, now);
-        assert_eq!(counts.len(), 24);
-        assert_eq!((counts[23].1, counts[23].2), (1, 1));
-        assert_eq!(counts[0], ("2026-11-16T12:00:00Z".to_owned(), 1, 0));
-        assert_eq!(counts.iter().map(|(_, good, bad)| good + bad).sum::<u32>(), 3);
-    }
-
-    #[test]
-    fn a_chart_of_cut_runs_says_so() {
-        let now: Timestamp = "2026-11-17T12:00:00Z".parse().unwrap();
-        let answer = |cursor| RunsAnswer {
-            runs: vec![Run { status: RunStatus { code: 200 }, created_at: "2026-11-17T11:30:00Z".to_owned() }],
-            cursor,
-        };
-        assert_eq!(runs_card(&answer(Some("x".to_owned())), Span::Day, now).figures[0].0, "1+");
-        assert_eq!(runs_card(&answer(None), Span::Day, now).figures[0].0, "1");
+    fn a_run_that_waits_has_not_failed() {
+        let body = json!({"runs": 3, "states": {"succeeded": 1, "failed": 1, "waiting": 1, "cancelled": 0},
+            "buckets": [{"from": "2026-11-17T08:00:00Z", "runs": 3, "failed": 1}]});
+        let card = runs_card(&serde_json::from_value(body).unwrap());
+        let figures: Vec<_> = card.figures.iter().map(|(count, name)| format!("{count} {name}")).collect();
+        assert_eq!(figures, ["3 runs", "1 failed", "1 waited for approval"]);
+        assert!(card.chart.unwrap().to_string().contains("Nov 17 08:00 UTC: 3 runs, 1 failed"));
     }
 
     #[test]

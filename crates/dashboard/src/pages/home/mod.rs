@@ -64,7 +64,7 @@ async fn home(visit: Visit, Query(query): Query<HomeQuery>) -> PageResult {
     let page = HomePage {
         frame: Frame::new(&visit, Section::Home, "Home").waiting(needs.approvals),
         needs,
-        activity: activity.shown(span),
+        activity: activity.shown(),
         tabs: tabs.into(),
         mcp_address: format!("{}/mcp", visit.public_url),
     };

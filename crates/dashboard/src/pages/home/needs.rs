@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::activity::Failing;
+use crate::pages::connections::{self, Connection};
 use crate::path::Path;
 use crate::ui::{Markup, Tone, badge, folded};
 use crate::visit::Visit;
@@ -72,49 +73,8 @@ struct Approval {
 }
 
 #[derive(Debug, Deserialize)]
-struct Connections {
-    connections: Vec<Connection>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Connection {
-    id: String,
-    slug: String,
-    name: Option<String>,
-    integration_key: String,
-    flags: Flags,
-    status: Option<Status>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Flags {
-    #[serde(rename = "is_active")]
-    active: bool,
-    #[serde(rename = "is_valid")]
-    valid: bool,
-    #[serde(rename = "is_failing")]
-    failing: Option<bool>,
-}
-
-#[derive(Debug, Deserialize)]
 struct Status {
     message: Option<String>,
-}
-
-impl Connection {
-    /// Why it cannot be used, or nothing where it can.
-    fn trouble(&self) -> Option<&str> {
-        let message = self.status.as_ref().and_then(|status| status.message.as_deref());
-        if !self.flags.active {
-            Some(message.unwrap_or("It is switched off."))
-        } else if !self.flags.valid {
-            Some(message.unwrap_or("It waits for somebody to finish connecting."))
-        } else if self.flags.failing == Some(true) {
-            Some(message.unwrap_or("The service refused the credential."))
-        } else {
-            None
-        }
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -161,7 +121,7 @@ struct Calls {
 #[derive(Debug)]
 pub(super) struct Seen {
     approvals: Option<Approvals>,
-    connections: Option<Connections>,
+    connections: Option<Vec<Connection>>,
     deliveries: Option<Deliveries>,
     imports: Option<Imports>,
     calls: Option<Calls>,
@@ -171,7 +131,7 @@ pub(super) async fn look(visit: &Visit) -> Seen {
     let dead = json!({"delivery": {"state": "dead"}, "windowing": {"limit": ASKED, "oldest": NEWS_WORD}});
     let (approvals, connections, deliveries, imports, calls) = tokio::join!(
         list(visit, Path::new("/tools/approvals").with("status", "pending").with("limit", ASKED)),
-        visit.post(Path::new("/tools/connections/query"), json!({})),
+        connections::query(visit, connections::Seen::WithTools, None),
         visit.post(Path::new("/triggers/deliveries/query"), dead),
         list(visit, Path::new("/tools/imports")),
         list(visit, Path::new("/tools/calls").with("limit", 1)),
@@ -189,7 +149,7 @@ impl Seen {
         let approvals = self.approvals.as_ref().map_or(0, |answer| answer.approvals.len());
         let all = [
             self.approvals.and_then(|answer| waiting(visit, answer)),
-            self.connections.and_then(|answer| broken(visit, &answer)),
+            self.connections.and_then(|found| broken(visit, &found)),
             self.deliveries.and_then(|answer| dead(visit, answer)),
             failing.and_then(|failing| failing_tools(visit, failing, since)),
             self.imports.and_then(|answer| changed(visit, answer, Timestamp::now())),
@@ -203,7 +163,7 @@ impl Seen {
 
     /// Only what is known to be empty is.
     fn is_new(&self) -> bool {
-        let has_connections = self.connections.as_ref().is_none_or(|answer| !answer.connections.is_empty());
+        let has_connections = self.connections.as_ref().is_none_or(|found| !found.is_empty());
         let has_calls = self.calls.as_ref().is_none_or(|answer| answer.count > 0);
         !has_connections && !has_calls
     }
@@ -217,11 +177,11 @@ fn waiting(visit: &Visit, answer: Approvals) -> Option<Need> {
     Need::new("Calls that wait for approval", Tone::Wait, things.collect(), answer.cursor.is_some(), (here, "All approvals"))
 }
 
-fn broken(visit: &Visit, answer: &Connections) -> Option<Need> {
+fn broken(visit: &Visit, found: &[Connection]) -> Option<Need> {
     let here = visit.page("connections");
-    let things = answer.connections.iter().filter_map(|one| {
-        let name = format!("{} ({})", one.name.as_deref().unwrap_or(&one.slug), one.integration_key);
-        Some(Thing { href: here.clone().at(&one.id).into(), name, reason: Some(folded(one.trouble()?, REASON)), at: None })
+    let things = found.iter().filter_map(|one| {
+        let name = format!("{} ({})", one.title(), one.integration_key);
+        Some(Thing { href: one.page(visit), name, reason: Some(folded(one.trouble()?, REASON)), at: None })
     });
     Need::new("Connections that do not work", Tone::Bad, things.collect(), false, (here, "All connections"))
 }
@@ -267,22 +227,7 @@ fn changed(visit: &Visit, answer: Imports, now: Timestamp) -> Option<Need> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
-
-    fn connection(flags: Value, message: Option<&str>) -> Connection {
-        let body = json!({"id": "1", "slug": "main", "integration_key": "github", "flags": flags, "status": {"message": message}});
-        serde_json::from_value(body).unwrap()
-    }
-
-    #[test]
-    fn a_connection_says_what_is_wrong_with_it() {
-        assert_eq!(connection(json!({"is_active": true, "is_valid": true}), None).trouble(), None);
-        assert_eq!(connection(json!({"is_active": true, "is_valid": false}), Some("revoked")).trouble(), Some("revoked"));
-        assert!(connection(json!({"is_active": true, "is_valid": true, "is_failing": true}), None).trouble().is_some());
-        assert!(connection(json!({"is_active": false, "is_valid": true}), None).trouble().is_some());
-    }
 
     #[test]
     fn only_late_changes_are_news() {
@@ -297,7 +242,7 @@ mod tests {
     fn a_project_is_new_only_where_that_is_known() {
         let seen = |calls: Option<usize>| Seen {
             approvals: None,
-            connections: Some(Connections { connections: Vec::new() }),
+            connections: Some(Vec::new()),
             deliveries: None,
             imports: None,
             calls: calls.map(|count| Calls { count }),

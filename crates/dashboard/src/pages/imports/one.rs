@@ -135,7 +135,7 @@ pub(super) async fn ask_remove(visit: Visit, Segments((_, id)): Segments<(String
 async fn show_remove(visit: &Visit, id: &str, refusal: Option<&Refusal>) -> PageResult {
     let import = get(visit, id).await?;
     let (provider, key) = (&import.provider_key, &import.integration_key);
-    let connected = connections::query(visit, Some((provider, key))).await?;
+    let connected = connections::query(visit, connections::Seen::WithTools, Some((provider, key))).await?;
     let mut apps = oauth_apps(visit).await?;
     apps.retain(|app| app.is_of(provider, key));
     let back = visit.page("imports").at(id);

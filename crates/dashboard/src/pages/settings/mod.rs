@@ -1,6 +1,8 @@
-//! Settings of a project, one page for each: keys, members, OAuth apps, secrets, what was learned, what is kept, and who was let in.
+//! Settings of a project, one page for each: keys, members, OAuth apps, secrets, what was learned, what is kept, how connect pages look, and who was
+//! let in.
 
 mod access;
+mod branding;
 mod grants;
 mod keeping;
 mod keys;
@@ -31,6 +33,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .merge(secrets::routes())
         .merge(learned::routes())
         .merge(keeping::routes())
+        .merge(branding::routes())
         .merge(grants::routes())
 }
 
@@ -43,17 +46,19 @@ enum Tab {
     Secrets,
     Learned,
     Keeping,
+    Branding,
     Grants,
 }
 
 impl Tab {
-    const ALL: [(Self, &'static str, &'static str); 7] = [
+    const ALL: [(Self, &'static str, &'static str); 8] = [
         (Self::Keys, "keys", "Keys"),
         (Self::Members, "members", "Members"),
         (Self::OAuthApps, "oauth-apps", "OAuth apps"),
         (Self::Secrets, "secrets", "Secrets"),
         (Self::Learned, "learned", "Learned phrases"),
         (Self::Keeping, "keeping", "Keeping"),
+        (Self::Branding, "branding", "Branding"),
         (Self::Grants, "grants", "Grants"),
     ];
 

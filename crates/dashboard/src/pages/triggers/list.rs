@@ -10,6 +10,7 @@ use serde_json::json;
 use super::model::{Schedule, SchedulesAnswer, Subscription, SubscriptionsAnswer};
 use super::{SCHEDULES, SUBSCRIPTIONS, schedule_page, subscription_page};
 use crate::frame::{Frame, Section, show};
+use crate::pages::connections::{self, Seen};
 use crate::pages::deliveries::{Delivery, newest};
 use crate::path::Path;
 use crate::refusal::PageResult;
@@ -60,17 +61,6 @@ struct ListPage {
     more_subscriptions: Option<String>,
     schedules: Vec<ScheduleRow>,
     more_schedules: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ConnectionsAnswer {
-    connections: Vec<Connection>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Connection {
-    id: String,
-    slug: String,
 }
 
 pub(super) async fn list(visit: Visit, Query(query): Query<ListQuery>) -> PageResult {
@@ -143,6 +133,6 @@ async fn last_deliveries(visit: &Visit) -> HashMap<String, Delivery> {
 
 /// The slugs of connections, by id.
 async fn connection_names(visit: &Visit) -> HashMap<String, String> {
-    let found: Option<ConnectionsAnswer> = visit.post("/triggers/connections/query", json!({})).await.ok();
-    found.into_iter().flat_map(|found| found.connections).map(|connection| (connection.id, connection.slug)).collect()
+    let found = connections::query(visit, Seen::WithTriggers, None).await.unwrap_or_default();
+    found.into_iter().map(|connection| (connection.id, connection.slug)).collect()
 }

@@ -11,6 +11,7 @@ use super::model::{Subscription, SubscriptionAnswer};
 use super::{SUBSCRIPTIONS, subscription_page};
 use crate::form::Form;
 use crate::frame::{Frame, Section, see_other, show_refused};
+use crate::pages::connections::{self, Seen};
 use crate::pages::deliveries::{Row, newest_rows};
 use crate::path::Path;
 use crate::refusal::{PageResult, Refusal};
@@ -48,16 +49,6 @@ struct OnePage {
     deliveries: String,
 }
 
-#[derive(Debug, Deserialize)]
-struct ConnectionAnswer {
-    connection: Connection,
-}
-
-#[derive(Debug, Deserialize)]
-struct Connection {
-    slug: String,
-}
-
 pub(super) async fn one(visit: Visit, Segments((_, id)): Segments<(String, String)>, Query(query): Query<OneQuery>) -> PageResult {
     show_one(&visit, &id, query.told.as_deref(), None).await
 }
@@ -82,8 +73,8 @@ async fn show_one(visit: &Visit, id: &str, told: Option<&str>, refusal: Option<&
 /// The name of its connection and where that is shown; its id where it is gone.
 async fn connection_of(visit: &Visit, subscription: &Subscription) -> Option<(String, Option<String>)> {
     let id = subscription.connection_id.as_ref()?;
-    Some(match visit.get::<ConnectionAnswer>(Path::new("/triggers/connections").at(id)).await {
-        Ok(found) => (found.connection.slug, Some(visit.page("connections").at(id).into())),
+    Some(match connections::connection(visit, Seen::WithTriggers, id).await {
+        Ok(found) => (found.slug.clone(), Some(found.page(visit))),
         Err(_) => (id.clone(), None),
     })
 }

@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::extract::Path as Segments;
 use http::StatusCode;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::binding::Binding;
@@ -15,37 +14,17 @@ use super::watched::Watched;
 use super::{SUBSCRIPTIONS, subscription_page};
 use crate::form::Form;
 use crate::frame::{Frame, Section, see_other, show_refused};
+use crate::pages::connections::{self, Connection, Seen};
 use crate::path::Path;
 use crate::refusal::{PageResult, Refusal};
 use crate::ui::{self, Control, controls};
 use crate::visit::Visit;
 
-#[derive(Debug, Deserialize)]
-struct ConnectionsAnswer {
-    connections: Vec<Connection>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Connection {
-    id: String,
-    slug: String,
-    name: Option<String>,
-    flags: ConnectionFlags,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct ConnectionFlags {
-    is_valid: bool,
-}
-
-impl Connection {
-    fn label(&self) -> String {
-        let name = match &self.name {
-            Some(name) if !name.is_empty() => format!("{name} ({})", self.slug),
-            _ => self.slug.clone(),
-        };
-        if self.flags.is_valid { name } else { format!("{name}, not connected") }
-    }
+/// A connection in a list to choose from.
+fn label(connection: &Connection) -> String {
+    let (title, slug) = (connection.title(), &connection.slug);
+    let name = if title == slug { slug.clone() } else { format!("{title} ({slug})") };
+    if connection.is_valid() { name } else { format!("{name}, not connected") }
 }
 
 #[derive(Template)]
@@ -170,8 +149,7 @@ async fn find_connections(visit: &Visit, watched: &Watched, old: Option<&Subscri
         (Watched::Unknown(_), Some(old)) => (old.provider_key.as_str(), old.integration_key.as_str()),
         (Watched::Webhook, _) | (Watched::Unknown(_), None) => return Ok(Vec::new()),
     };
-    let asked = Path::new("/triggers/connections/query").with("provider_key", provider).with("integration_key", integration);
-    Ok(visit.post::<ConnectionsAnswer>(asked, json!({})).await?.connections)
+    connections::query(visit, Seen::WithTriggers, Some((provider, integration))).await
 }
 
 pub(super) async fn new(visit: &Visit, event: Event, connection: Option<String>) -> PageResult {

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::choice::Choice;
+use crate::pages::connections::{self, Connection, Seen};
 use crate::path::Path;
 use crate::refusal::Refusal;
 use crate::ui::{Markup, Tone, badge};
@@ -146,33 +147,12 @@ struct Integration {
     auth_schemes: Vec<String>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ConnectionsAnswer {
-    connections: Vec<Connection>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Connection {
-    slug: String,
-    name: Option<String>,
-    flags: Flags,
-    #[serde(default)]
-    meta: Value,
-}
-
-#[derive(Debug, Deserialize)]
-struct Flags {
-    is_active: bool,
-    is_valid: bool,
-}
-
 async fn read_action(visit: &Visit, chosen: &ActionChoice<'_>) -> Result<Tool, Refusal> {
     let ActionChoice { provider, integration, action, connection } = *chosen;
     let app_path = Path::new("/tools/catalog/providers").at(provider).at("integrations").at(integration);
     let ActionAnswer { action: found } = visit.get(app_path.clone().at("actions").at(action)).await?;
     let IntegrationAnswer { integration: app } = visit.get(app_path).await?;
-    let asked = Path::new("/tools/connections/query").with("provider_key", provider).with("integration_key", integration);
-    let ConnectionsAnswer { connections } = visit.post(asked, json!({})).await?;
+    let connections = connections::query(visit, Seen::WithTools, Some((provider, integration))).await?;
     let main = format!("{integration}-main");
     let implicit = app.auth_schemes.is_empty().then_some(main.as_str());
     let through = throughs(connections, implicit, connection);
@@ -215,8 +195,7 @@ fn throughs(connections: Vec<Connection>, implicit: Option<&str>, asked: Option<
 }
 
 fn through(connection: Connection) -> Through {
-    let is_usable = connection.flags.is_active && connection.flags.is_valid;
-    let account = connection.meta["account"]["label"].as_str().map(str::to_owned);
+    let (is_usable, account) = (connection.is_active() && connection.is_valid(), connection.account());
     let mut label = connection.slug.clone();
     for more in [connection.name, account].into_iter().flatten().filter(|more| !more.is_empty()) {
         label.push_str(&format!(", {more}"));
@@ -274,7 +253,8 @@ mod tests {
 
     fn connection(slug: &str, is_valid: bool) -> Connection {
         serde_json::from_value(
-            json!({"slug": slug, "flags": {"is_active": true, "is_valid": is_valid}, "meta": {"account": {"label": "ann"}}}),
+            json!({"id": slug, "slug": slug, "provider_key": "native", "integration_key": "news", "created_at": "", "updated_at": "",
+                "flags": {"is_active": true, "is_valid": is_valid}, "meta": {"account": {"label": "ann"}}}),
         )
         .unwrap()
     }

@@ -15,10 +15,8 @@ use crate::refusal::PageResult;
 use crate::ui::{self, Markup, Tone, badge};
 use crate::visit::Visit;
 
-const STATES: [&str; 3] = ["succeeded", "failed", "cancelled"];
+const STATES: [&str; 4] = ["succeeded", "failed", "waiting", "cancelled"];
 const PAGE: usize = 50;
-/// The API cannot look for a state, so a page that shows one reads more runs.
-const SEARCHED: usize = 300;
 
 #[derive(Debug, Deserialize)]
 struct RunsAnswer {
@@ -36,6 +34,8 @@ struct Run {
     id: String,
     workflow_id: String,
     workflow_revision_id: String,
+    state: String,
+    approval_id: Option<String>,
     status: Status,
     #[serde(default)]
     inputs: Value,
@@ -54,25 +54,18 @@ struct Status {
 }
 
 impl Run {
-    fn word(&self) -> &'static str {
-        match self.status.code {
-            200..=299 => "succeeded",
-            499 => "cancelled",
-            _ => "failed",
-        }
-    }
-
-    fn state(&self) -> Markup {
-        let tone = match self.word() {
+    fn badge(&self) -> Markup {
+        let tone = match self.state.as_str() {
             "succeeded" => Tone::Good,
+            "waiting" => Tone::Wait,
             "failed" => Tone::Bad,
             _ => Tone::Plain,
         };
-        badge(tone, self.word())
+        badge(tone, &self.state)
     }
 
     fn has_succeeded(&self) -> bool {
-        self.word() == "succeeded"
+        self.state == "succeeded"
     }
 
     /// Why it did not succeed.
@@ -155,7 +148,7 @@ async fn names(visit: &Visit) -> Vec<(String, String)> {
 #[serde(default)]
 pub(super) struct ListQuery {
     workflow_id: Option<String>,
-    status: Option<String>,
+    state: Option<String>,
     cursor: Option<String>,
 }
 
@@ -167,13 +160,11 @@ struct ListPage {
     here: String,
     sections: Vec<Link>,
     workflow_id: String,
-    status: String,
-    states: [&'static str; 3],
+    state: String,
+    states: [&'static str; 4],
     workflows: Vec<(String, String)>,
     names: HashMap<String, String>,
     runs: Vec<Run>,
-    /// How many runs were read to find those of a state.
-    searched: Option<usize>,
     next: Option<String>,
 }
 
@@ -184,29 +175,26 @@ impl ListPage {
 }
 
 pub(super) async fn list(visit: Visit, Query(query): Query<ListQuery>) -> PageResult {
-    let status = query.status.filter(|status| STATES.contains(&status.as_str())).unwrap_or_default();
-    let limit = if status.is_empty() { PAGE } else { SEARCHED };
-    let asked = Path::new("/workflows/runs").with("limit", limit);
-    let answer: RunsAnswer =
-        visit.get(asked.with_some("workflow_id", query.workflow_id.as_deref()).with_some("cursor", query.cursor.as_deref())).await?;
-    let searched = (!status.is_empty()).then_some(answer.runs.len());
+    let (workflow, state) = (query.workflow_id.unwrap_or_default(), query.state.unwrap_or_default());
+    let filtered = |path: Path| path.with_some("workflow_id", Some(&workflow)).with_some("state", Some(&state));
+    let asked = filtered(Path::new("/workflows/runs").with("limit", PAGE)).with_some("cursor", query.cursor.as_deref());
+    let answer: RunsAnswer = visit.get(asked).await?;
     let all = visit.page("workflows");
     let here = all.clone().at("runs");
-    let filtered = here.clone().with_some("workflow_id", query.workflow_id.as_deref()).with_some("status", Some(&status));
+    let next = answer.cursor.map(|cursor| filtered(here.clone()).with("cursor", cursor).into());
     let workflows = names(&visit).await;
     let page = ListPage {
         frame: Frame::new(&visit, Section::Workflows, "Runs"),
         all: all.into(),
         here: here.into(),
         sections: sections(&visit, "runs"),
-        workflow_id: query.workflow_id.unwrap_or_default(),
-        runs: answer.runs.into_iter().filter(|run| status.is_empty() || run.word() == status).collect(),
+        workflow_id: workflow,
+        runs: answer.runs,
         states: STATES,
-        status,
+        state,
         names: workflows.iter().cloned().collect(),
         workflows,
-        searched,
-        next: answer.cursor.map(|cursor| filtered.with("cursor", cursor).into()),
+        next,
     };
     show(&page)
 }
@@ -285,14 +273,12 @@ async fn delivery(visit: &Visit, run: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn run(code: u16) -> Run {
-        let run = json!({"id": "r", "workflow_id": "w", "workflow_revision_id": "v", "status": {"code": code, "message": "Why"}, "duration_ms": 1.0, "created_at": ""});
-        serde_json::from_value(run).unwrap()
-    }
-
     #[test]
-    fn states_are_told_from_codes() {
-        assert_eq!([200, 400, 499, 503].map(|code| run(code).word()), ["succeeded", "failed", "cancelled", "failed"]);
-        assert_eq!((run(200).message(), run(424).message()), ("", "Why"));
+    fn a_run_says_why_it_did_not_succeed() {
+        let run = |state: &str| -> Run {
+            let run = json!({"id": "r", "workflow_id": "w", "workflow_revision_id": "v", "state": state, "status": {"code": 424, "message": "Why"}, "duration_ms": 1.0, "created_at": ""});
+            serde_json::from_value(run).unwrap()
+        };
+        assert_eq!(["succeeded", "failed", "waiting"].map(|state| run(state).message().to_owned()), ["", "Why", "Why"]);
     }
 }
