@@ -35,7 +35,7 @@ const document = {
   security: [{ key: [] }],
   paths: {
     "/orders/{order_id}": {
-      get: { operationId: "get_order", summary: "Read an order", parameters: [order], responses: result },
+      get: { operationId: "get_order", summary: "Read an order", description: "Its state, its total and its customer.", parameters: [order], responses: result },
       delete: { operationId: "cancel_order", summary: "Cancel an order", parameters: [order, { name: "reason", in: "query", description: "What the customer is told.", schema: { type: "string" } }], responses: result },
     },
     "/messages/{order_id}": {
