@@ -40,8 +40,8 @@ use workflows::{Executor, Workflows};
 pub use approvals::{Approval, ApprovalFilter, ApprovalPage, ApprovalStatus};
 pub(crate) use audit::{Audit, Keeper};
 pub use audit::{
-    AuditSettings, CallFilter, CallPage, CallRecord, CallStats, FailingTool, KeptCall, Node, Outcome, ResealError, StatBucket, Timings,
-    reseal,
+    AuditSettings, CallFilter, CallPage, CallRecord, CallStats, FailingTool, KeptCall, NewestCalls, Node, Outcome, ResealError, StatBucket,
+    Timings, reseal,
 };
 pub use call::{CallReply, CallRequest, read_arguments};
 pub use connected::GatewayContext;

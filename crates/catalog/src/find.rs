@@ -24,6 +24,15 @@ pub struct SearchRequest<'a> {
     pub examples: Option<&'a Examples>,
 }
 
+/// An action that a project called with success, and how often of late.
+#[derive(Clone, Debug)]
+pub struct Called {
+    pub provider: String,
+    pub integration: String,
+    pub action: String,
+    pub times: u32,
+}
+
 /// A use case that an action turned out to be right for.
 #[derive(Clone, Debug)]
 pub struct Learned {
@@ -33,12 +42,13 @@ pub struct Learned {
     pub action: String,
 }
 
-/// Learned use cases as an index beside those of the sources.
+/// What a project learned: use cases as an index beside those of the sources, and how often it calls what they list.
 #[derive(Debug)]
 pub struct Examples {
     /// The lists of integrations that the index speaks of, by number of the source.
     editions: Vec<(u64, u64)>,
     index: Index,
+    called: HashMap<u64, f32>,
 }
 
 impl Examples {
@@ -295,14 +305,15 @@ impl Catalog {
         let lists = self.lists(project, provider);
         let indexed: Vec<(u64, &IndexedList)> = lists.iter().map(|list| (list.number, self.indexed(list, project))).collect();
         let mut indexes: Vec<&Index> = indexed.iter().map(|(_, list)| &list.index).collect();
-        indexes.extend(request.examples.filter(|examples| examples.fit(&lists)).map(|examples| &examples.index));
-        let vectors = self.embedder.as_deref().map(|embedder| search::vectors_of(request.use_case, embedder)).unwrap_or_default();
+        let examples = request.examples.filter(|examples| examples.fit(&lists));
+        indexes.extend(examples.map(|examples| &examples.index));
         let remote = self.remote.as_deref().and_then(|remote| remote.embedded(request.use_case));
         let options = Options {
             kind: Some(request.kind),
             preferred: request.preferred,
-            vectors: &vectors,
+            embedder: self.embedder.as_deref(),
             remote_vector: remote.as_deref(),
+            called: examples.map(|examples| &examples.called),
             ..Options::default()
         };
         let answer = search::search(&indexes, request.use_case, request.limit, &options);
@@ -321,15 +332,17 @@ impl Catalog {
         })
     }
 
-    /// Use cases that a project learned, made searchable. Those of actions that are gone are left out.
-    pub fn examples(&self, project: ProjectId, learned: &[Learned]) -> Examples {
+    /// Use cases that a project learned, and actions that it called, made searchable. Those of actions that are gone are left out.
+    pub fn examples(&self, project: ProjectId, learned: &[Learned], called: &[Called]) -> Examples {
         let lists = self.lists(project, None);
+        let position = |provider: &str, integration: &str, action: &str| {
+            let list = lists.iter().find(|list| list.source == provider)?;
+            let indexed = self.indexed(list, project);
+            indexed.position(integration, action).map(|position| (indexed, position, document_id(list.number, position)))
+        };
         let mut documents: Vec<Document> = Vec::new();
         for example in learned {
-            let Some(list) = lists.iter().find(|list| list.source == example.provider) else { continue };
-            let indexed = self.indexed(list, project);
-            let Some(position) = indexed.position(&example.integration, &example.action) else { continue };
-            let id = document_id(list.number, position);
+            let Some((indexed, position, id)) = position(&example.provider, &example.integration, &example.action) else { continue };
             if let Some(known) = documents.iter_mut().find(|known| known.id == id) {
                 known.use_cases.push(example.use_case.clone());
             } else {
@@ -338,8 +351,13 @@ impl Catalog {
                 documents.push(Document { use_cases: vec![example.use_case.clone()], ..document });
             }
         }
+        let called = called.iter().filter_map(|one| {
+            let (_, _, id) = position(&one.provider, &one.integration, &one.action)?;
+            Some((id, search::usage_of(one.times)))
+        });
         Examples {
             editions: lists.iter().map(|list| (list.number, list.edition)).collect(),
+            called: called.collect(),
             index: Index::build(&documents, self.embedder.as_deref()),
         }
     }
@@ -504,6 +522,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_project_calls_comes_before_its_like() {
+        let pings = &[("PING_A", "Ping the first host"), ("PING_B", "Ping the second host"), ("BAKE", "Bake a cake")];
+        let catalog = Catalog::new(vec![Listed::new("native", |_| 0, pings)]);
+        let project = ProjectId::new();
+        let called = |action: &str, times| Called { provider: "native".into(), integration: "native".into(), action: action.into(), times };
+        assert_eq!(first(&catalog, project, "ping a host", None).as_deref(), Some("PING_A"));
+        let examples = catalog.examples(project, &[], &[called("PING_B", 3), called("GONE", 9)]);
+        assert_eq!(first(&catalog, project, "ping a host", Some(&examples)).as_deref(), Some("PING_B"));
+        let examples = catalog.examples(project, &[], &[called("BAKE", 10_000)]);
+        assert_eq!(first(&catalog, project, "ping a host", Some(&examples)).as_deref(), Some("PING_A"), "habit is no evidence by itself");
+    }
+
+    #[test]
     fn what_was_learned_of_another_list_is_not_looked_at() {
         let listed = Listed::new("native", |project| u64::from(project.uuid().as_u128() == 7), GARAGE);
         let catalog = Catalog::new(vec![listed]);
@@ -514,7 +545,7 @@ mod tests {
             action: action.to_owned(),
         };
         let project = ProjectId::new();
-        let examples = catalog.examples(project, &[learned("PLANT"), learned("GONE")]);
+        let examples = catalog.examples(project, &[learned("PLANT"), learned("GONE")], &[]);
         assert_eq!(keys(&catalog, project, "frobnicate on sunday", Some(&examples)), ["PLANT"]);
         assert_eq!(first(&catalog, uuid_seven(), "frobnicate on sunday", Some(&examples)), None);
     }

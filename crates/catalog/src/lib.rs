@@ -16,7 +16,7 @@ use kernel::{ProjectId, Shared};
 
 pub use browse::{Page, PageQuery};
 pub use error::{CatalogError, Missing};
-pub use find::{Examples, Found, IndexedSentences, Item, Learned, SearchAnswer, SearchRequest, relevance};
+pub use find::{Called, Examples, Found, IndexedSentences, Item, Learned, SearchAnswer, SearchRequest, relevance};
 pub use model::{Action, Category, Draft, Event, Integration, Provider, RateLimit};
 
 /// Where a provider's integrations come from. What is listed is in memory; a source that mirrors something remote keeps its own copy fresh.

@@ -300,11 +300,13 @@ pub struct Reasons {
     pub prior: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_app: Option<f64>,
 }
 
 impl From<&catalog::search::Reasons> for Reasons {
     fn from(reasons: &catalog::search::Reasons) -> Self {
-        let added = |value: f32| (value != 0.0).then(|| rounded(value));
+        let added = |value: f32| Some(rounded(value)).filter(|value| *value != 0.0);
         Self {
             words: added(reasons.words),
             meaning: added(reasons.meaning),
@@ -315,6 +317,7 @@ impl From<&catalog::search::Reasons> for Reasons {
             event: added(reasons.event),
             prior: added(reasons.prior),
             usage: added(reasons.usage),
+            same_app: added(reasons.same_app),
         }
     }
 }

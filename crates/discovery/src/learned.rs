@@ -1,4 +1,4 @@
-//! What a project learned: use cases that led to a call that succeeded. They rank their action higher the next time.
+//! What a project learned: use cases that led to a call that succeeded, and what it calls. Both rank an action higher the next time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,8 +82,12 @@ impl Discovery {
         if let Some(examples) = self.0.learned.recent(project) {
             return Ok(examples);
         }
-        let sql = "select use_case, provider_key, integration_key, action_key from learned_use_cases where project_id = $1 \
-                   and not exists (select 1 from discovery_settings where project_id = $1 and not learns) order by id";
+        if !self.learns(project).await? {
+            let nothing = Arc::new(self.0.catalog.examples(project, &[], &[]));
+            self.0.learned.remember(project, nothing.clone());
+            return Ok(nothing);
+        }
+        let sql = "select use_case, provider_key, integration_key, action_key from learned_use_cases where project_id = $1 order by id";
         let rows = self.0.db.all(sql, args![project]).await?;
         let learned = rows.iter().map(|row| {
             Ok(Learned {
@@ -93,7 +97,9 @@ impl Discovery {
                 action: row.get("action_key")?,
             })
         });
-        let examples = Arc::new(self.0.catalog.examples(project, &learned.collect::<Result<Vec<_>, StoreError>>()?));
+        let learned = learned.collect::<Result<Vec<_>, StoreError>>()?;
+        let called = self.0.recent_calls.succeeded(project).await?;
+        let examples = Arc::new(self.0.catalog.examples(project, &learned, &called));
         self.0.learned.remember(project, examples.clone());
         Ok(examples)
     }

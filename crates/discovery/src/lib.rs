@@ -34,7 +34,7 @@ pub use guidance::Guidance;
 pub use learned::{LearnedPage, LearnedUseCase};
 pub use next_step::{Addresses, ConnectDraft, NextStep, RequestDraft};
 pub use offers::ActionName;
-pub use port::{FindError, Finder, SuggestedTool, Suggestion};
+pub use port::{FindError, Finder, RecentCalls, SuggestedTool, Suggestion};
 
 /// The search for tools and events of a deployment.
 #[derive(Clone, Debug)]
@@ -51,6 +51,7 @@ struct Inner {
     offers: offers::RecentOffers,
     advisors: Vec<Arc<advisor::Advisor>>,
     learned: learned::LearnedCache,
+    recent_calls: Arc<dyn RecentCalls>,
     /// What is learned after a call was answered.
     tasks: TaskTracker,
 }
@@ -65,11 +66,12 @@ pub struct Parts {
     pub workers: Workers,
     pub addresses: Arc<dyn Addresses>,
     pub finders: Vec<Arc<dyn Finder>>,
+    pub recent_calls: Arc<dyn RecentCalls>,
 }
 
 impl Discovery {
     pub fn new(parts: Parts) -> Self {
-        let Parts { db, clock, catalog, connections, workers, addresses, finders } = parts;
+        let Parts { db, clock, catalog, connections, workers, addresses, finders, recent_calls } = parts;
         Self(Shared::new(Inner {
             db,
             clock,
@@ -80,6 +82,7 @@ impl Discovery {
             offers: offers::RecentOffers::default(),
             advisors: finders.into_iter().map(|finder| Arc::new(advisor::Advisor::new(finder))).collect(),
             learned: learned::LearnedCache::default(),
+            recent_calls,
             tasks: TaskTracker::new(),
         }))
     }

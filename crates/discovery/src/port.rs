@@ -1,10 +1,12 @@
-//! The port `Finder`: a provider that searches its own tools.
+//! The ports `Finder`, a provider that searches its own tools, and `RecentCalls`, what a project called.
 
 use std::time::Duration;
 
+use catalog::Called;
 use futures_util::future::BoxFuture;
 use kernel::ProjectId;
 use serde_json::Value;
+use store::StoreError;
 
 /// A tool as a provider suggests it.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,4 +46,10 @@ pub trait Finder: Send + Sync + std::fmt::Debug {
         use_cases: &'a [&'a str],
         within: Duration,
     ) -> BoxFuture<'a, Result<Vec<Suggestion>, FindError>>;
+}
+
+/// What a project called of late.
+pub trait RecentCalls: Send + Sync + std::fmt::Debug {
+    /// The actions that its newest calls called with success.
+    fn succeeded(&self, project: ProjectId) -> BoxFuture<'_, Result<Vec<Called>, StoreError>>;
 }

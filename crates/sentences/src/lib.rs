@@ -13,6 +13,9 @@ use table::Table;
 
 static FILE: &[u8] = include_bytes!("../sentences.table");
 
+/// A word of many pieces is no more telling than this.
+const MOST_TELLING: f32 = 2.0;
+
 /// The model, ready to be asked.
 #[derive(Debug)]
 pub struct Sentences {
@@ -22,6 +25,14 @@ pub struct Sentences {
 impl Sentences {
     pub fn new() -> Self {
         Self { table: Table::read(FILE).unwrap_or_default() }
+    }
+
+    /// The sum of the vectors of all pieces, and its length.
+    fn sum(&self, text: &str) -> (Vec<f32>, f32) {
+        let mut sum = vec![0.0; self.table.width()];
+        tokenizer::pieces(text, |piece| self.table.find(piece), |token| self.table.add(token, &mut sum));
+        let length = sum.iter().map(|x| x * x).sum::<f32>().sqrt();
+        (sum, length)
     }
 }
 
@@ -33,9 +44,7 @@ impl Default for Sentences {
 
 impl Embedder for Sentences {
     fn embed(&self, sentence: &str) -> Option<Vec<f32>> {
-        let mut sum = vec![0.0; self.table.width()];
-        tokenizer::pieces(sentence, |piece| self.table.find(piece), |token| self.table.add(token, &mut sum));
-        let length = sum.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let (mut sum, length) = self.sum(sentence);
         if length <= 0.0 {
             return None;
         }
@@ -43,6 +52,12 @@ impl Embedder for Sentences {
             *x /= length;
         }
         Some(sum)
+    }
+
+    /// Training makes the vectors of telling words long.
+    fn weight(&self, word: &str) -> f32 {
+        let (_, length) = self.sum(word);
+        if length > 0.0 { length.min(MOST_TELLING) } else { 1.0 }
     }
 }
 
@@ -63,6 +78,15 @@ mod tests {
             cosine("what is the weather tomorrow", "get the forecast") > cosine("what is the weather tomorrow", "get an invoice") + 0.2
         );
         assert!((cosine("Crème brûlée", "creme brulee") - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn words_that_go_with_anything_say_little() {
+        let model = Sentences::new();
+        for (telling, vague) in [("weather", "provide"), ("slack", "get"), ("tenant", "specific"), ("invoice", "information")] {
+            assert!(model.weight(telling) > model.weight(vague) + 0.1, "{telling} {vague}");
+        }
+        assert!((model.weight("\u{1f980}") - 1.0).abs() < f32::EPSILON);
     }
 
     #[test]

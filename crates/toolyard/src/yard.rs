@@ -9,7 +9,7 @@ use accounts::Accounts;
 use agents::Agents;
 use anyhow::Context;
 use axum::Router;
-use calls::{Calls, Runner};
+use calls::{Calls, NewestCalls, Runner};
 use catalog::{Catalog, Source, Unconfigured};
 use composio::Composio;
 use connections::{Connections, Connector, Consumer, Host};
@@ -194,6 +194,7 @@ impl Yard {
             workers: workers.clone(),
             addresses: Arc::new(DiscoveryAddresses),
             finders,
+            recent_calls: Arc::new(NewestCalls::new(db.clone())),
         });
         let calls = Calls::new(calls::Parts {
             db: db.clone(),

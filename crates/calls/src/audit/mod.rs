@@ -3,6 +3,7 @@
 mod kept;
 mod lost;
 mod nodes;
+mod recent;
 mod stats;
 mod timings;
 mod writer;
@@ -18,6 +19,7 @@ use crate::{CallError, Calls};
 pub(crate) use kept::Keeper;
 pub use kept::{KeptCall, ResealError, reseal};
 pub use nodes::Node;
+pub use recent::NewestCalls;
 pub use stats::{CallStats, FailingTool, StatBucket};
 pub use timings::Timings;
 pub(crate) use writer::Audit;

@@ -55,7 +55,7 @@ impl Apps {
             id
         } else {
             let id = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-            let prior = core_forms(integration).iter().map(|form| popular::prior(form)).fold(0.0, f32::max);
+            let prior = plain_forms(integration).iter().map(|form| popular::prior(form)).fold(0.0, f32::max);
             self.all.push(App { key: integration.key.clone(), prior, documents: 0 });
             self.by_key.insert(key, id);
             self.learn(id, integration);
@@ -160,7 +160,7 @@ impl Apps {
 /// How much of a word's use belongs to the app of that name.
 #[expect(clippy::cast_precision_loss, reason = "counts of documents")]
 fn specificity(own: u32, all: u32) -> f32 {
-    if all <= own { 1.0 } else { (own as f32 / all as f32).sqrt() }
+    if all <= own { 1.0 } else { (own as f32 / all as f32).powf(0.75) }
 }
 
 /// The collapsed key and name, with and without decoration.
@@ -172,6 +172,13 @@ fn core_forms(integration: &Integration) -> Vec<String> {
             forms.push(form);
         }
     }
+    forms
+}
+
+/// The collapsed names that people give an app.
+pub(super) fn plain_forms(integration: &Integration) -> Vec<String> {
+    let mut forms = core_forms(integration);
+    forms.push(undecorated(&name_words(&integration.name), DECORATION).concat());
     forms
 }
 

@@ -97,7 +97,7 @@ pub(super) fn coverage(
 ) -> (f32, bool) {
     let (mut held, mut all, mut object) = (0.0, 0.0, false);
     for term in &query.terms {
-        let rarity = collection.rarity(&term.stem);
+        let rarity = collection.rarity(&term.stem) * term.weight;
         all += rarity;
         let best = if term.names_app && is_named { 1.0 } else { best_variant(index, document, term, weights) };
         held += rarity * best;

@@ -4,6 +4,11 @@
 pub trait Embedder: Send + Sync + std::fmt::Debug {
     /// The vector of a sentence; none where it says nothing. Its first coordinates alone say roughly the same.
     fn embed(&self, sentence: &str) -> Option<Vec<f32>>;
+
+    /// How telling a word is whatever the documents are, about 1: people say "provide" of anything.
+    fn weight(&self, _word: &str) -> f32 {
+        1.0
+    }
 }
 
 /// A larger sentence model that is elsewhere and takes its time: what it said before is there at once, the rest is made in the background.

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 use super::{
     apps::Apps,
     dense::Embedder,
-    document::{Document, Kind},
+    document::{Document, Integration, Kind},
     meanings::Meanings,
-    operations,
+    operations::{self, Operation},
     stem::stem,
     tokens::{is_stop, tokens},
     verbs::{self, Intents},
@@ -171,6 +171,8 @@ struct Builder<'e> {
     pending_examples: Vec<(u32, String)>,
     /// Per app whether it says which of its actions matter, and which of them only read.
     told: Vec<(bool, bool)>,
+    /// Per app the actions and events of which nothing is told.
+    untold: HashMap<u32, (Integration, Vec<(u32, Operation)>)>,
 }
 
 impl Builder<'_> {
@@ -194,7 +196,13 @@ impl Builder<'_> {
             intents if intents.change_only() => Change::Likely,
             _ => Change::Unknown,
         };
-        let usage = document.usage.unwrap_or_else(|| operations::usual(&document.integration, &words, &document.resource, intents));
+        if document.usage.is_none() {
+            self.untold
+                .entry(app)
+                .or_insert_with(|| (document.integration.clone(), Vec::new()))
+                .1
+                .push((at, Operation::new(document, &words, intents)));
+        }
         self.index.entries.push(Entry {
             id: document.id,
             app,
@@ -203,7 +211,7 @@ impl Builder<'_> {
             change,
             destructive: document.destructive || intents.has(verbs::Intent::Delete),
             name_terms,
-            usage: if document.usage.is_some() { usage } else { -usage },
+            usage: document.usage.unwrap_or_default(),
         });
     }
 
@@ -259,11 +267,17 @@ impl Builder<'_> {
     fn finish(mut self) -> Index {
         self.index.meanings = self.meanings.take().map(|(_, meanings)| meanings);
         for entry in &mut self.index.entries {
-            let (weighs, reads) = self.told[entry.app as usize];
-            // Where an app says what matters, what it does not name matters little.
-            entry.usage = if weighs { entry.usage.max(0.0) } else { entry.usage.abs() };
+            let (_, reads) = self.told[entry.app as usize];
             if reads && entry.change != Change::Never {
                 entry.change = Change::Surely;
+            }
+        }
+        // Where an app says what matters, what it does not name matters little.
+        let untold = std::mem::take(&mut self.untold).into_iter().filter(|(app, _)| !self.told[*app as usize].0);
+        for (integration, operations) in untold.map(|(_, untold)| untold) {
+            let (entries, operations): (Vec<u32>, Vec<Operation>) = operations.into_iter().unzip();
+            for (entry, usage) in entries.into_iter().zip(operations::usual(&integration, &operations)) {
+                self.index.entries[entry as usize].usage = usage;
             }
         }
         for (entry, text) in std::mem::take(&mut self.pending_examples) {

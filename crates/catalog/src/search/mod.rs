@@ -28,6 +28,6 @@ pub use confidence::AnswerFeatures;
 pub use dense::{Embedder, RemoteCounts, RemoteEmbedder, Vectors};
 pub use document::{Document, Integration, Kind};
 pub use index::Index;
-pub use query::vectors_of;
+pub use operations::usage_of;
 pub use rank::{Answer, Hit, Options, Reasons, relevance, search};
 pub use weights::Weights;

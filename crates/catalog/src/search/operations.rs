@@ -4,7 +4,8 @@
 //! most automation is about.
 
 use super::{
-    document::Integration,
+    apps::plain_forms,
+    document::{Document, Integration, Kind},
     stem::stem,
     tokens::{is_stop, tokens},
     verbs::{Intent, Intents},
@@ -14,6 +15,8 @@ use super::{
 const TIERS: [f32; 6] = [1.0, 0.7, 0.7, 0.4, 0.4, 0.4];
 /// The most that is said of an app that is not known.
 const UNKNOWN: f32 = 0.35;
+/// A name with more words besides those of a phrase means something else.
+const MOST_BESIDES: usize = 2;
 
 /// Well-known apps by their collapsed names, and what people do with them, most often first: words that must all be there, with others
 /// for the same after a stroke.
@@ -43,9 +46,16 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("sendemail|smtp|resend|sendgrid|mailgun|mandrill|brevo|postmark", &["send email|mail"]),
     (
         "slack",
-        &["send|post message", "history|many|list message", "many|list user|member", "many|list channel", "upload file", "create channel"],
+        &[
+            "send|post message",
+            "history channel/many|list message",
+            "many|list user|member",
+            "many|list channel",
+            "upload file",
+            "send wait response/create channel",
+        ],
     ),
-    ("telegram", &["send text message", "get file", "send photo", "send document", "edit message", "send video|audio"]),
+    ("telegram", &["send text message", "get file", "send photo", "send document", "send wait response/edit message", "send video|audio"]),
     (
         "discord|mattermost|webex|rocketchat|googlechat",
         &["send|create|post message|post", "many|list message|post", "create channel|space", "many|list member|user"],
@@ -59,23 +69,36 @@ const KNOWN: &[(&str, &[&str])] = &[
         "googlesheets",
         &["append row|value", "get|read row|value", "update row|value", "append update row", "create spreadsheet", "clear sheet|value"],
     ),
-    ("microsoftexcel|excel", &["append row|sheet|table", "get row|sheet|workbook", "update row|sheet|range", "lookup"]),
-    ("airtable", &["create record", "search|many|list record", "update record", "upsert record", "get record", "delete record"]),
+    ("microsoftexcel|excel", &["append row", "get row", "update row|sheet|range", "append update", "lookup"]),
+    (
+        "airtable",
+        &["create record", "search|many|list record", "update record", "create update record/upsert record", "get record", "delete record"],
+    ),
     (
         "notion",
-        &["create database|item page|item", "many|query database|source", "update page", "append block|text", "create page", "get page"],
+        &[
+            "create database page/create page",
+            "many database page/query database|source",
+            "update database page/update page",
+            "append block|text",
+            "create page",
+            "get database page/get page",
+        ],
     ),
     (
         "baserow|nocodb|seatable|grist|coda|supabase|smartsheet|googlebigquery|bigquery|snowflake",
-        &["create|insert|upsert row", "many|list|get row", "update row", "execute|run query|sql", "get row", "delete row"],
+        &["create|insert|upsert row", "many|list row/get row", "update row", "execute|run query|sql", "get row", "delete row"],
     ),
     (
         "postgres|postgresql|mysql|microsoftsql|mssql|mariadb|questdb|timescaledb|oracledatabase|clickhouse|cratedb",
         &["execute|run query|sql", "insert row", "select row", "update row", "upsert|insert update row", "delete row|table"],
     ),
     ("mongodb", &["find document", "insert document", "update document", "aggregate document"]),
-    ("redis", &["get value|key", "set value|key", "increment", "push list", "publish"]),
-    ("googledrive", &["upload file", "search|many|list file", "download file", "create folder", "share file", "move file"]),
+    ("redis", &["get value|key", "set value|key", "push list", "delete key", "pop list", "increment"]),
+    (
+        "googledrive",
+        &["upload file", "search|many|list file", "download file", "create folder", "create file text/share file", "share file/move file"],
+    ),
     (
         "dropbox|box|onedrive|microsoftonedrive|nextcloud|googlecloudstorage",
         &["upload file", "list|many|search file|folder|item", "download file", "create folder", "share|link file", "copy|move file"],
@@ -112,8 +135,18 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("bravesearch|serpapi|tavily|googlesearch|searxng|exa", &["search"]),
     ("firecrawl|apify|scrapingbee|browserless|jinaai", &["scrape|read url|page", "run actor|crawl", "crawl", "search"]),
     ("httprequest|http|webhook", &["request", "respond"]),
-    ("github", &["create issue", "get file", "edit|update file", "create file", "many|list|get issue", "create pull request"]),
-    ("gitlab", &["create issue", "create merge request", "many|list|get issue", "get file", "edit|update file", "create file"]),
+    (
+        "github",
+        &[
+            "create issue",
+            "get file",
+            "edit|update file",
+            "create file",
+            "many|list issue/get issue repository/get issue",
+            "create pull request",
+        ],
+    ),
+    ("gitlab", &["create issue", "create merge request", "many|list issue/get issue", "get file", "edit|update file", "create file"]),
     ("bitbucket", &["create pull request", "many|list pull request", "many|list repository"]),
     (
         "jira|linear|youtrack|redmine|shortcut",
@@ -124,9 +157,12 @@ const KNOWN: &[(&str, &[&str])] = &[
         &["create task", "many|list|search task", "update task", "get task", "add|create comment", "create project"],
     ),
     ("monday", &["create item", "change|update column", "many|list item", "update|add create", "get item", "create board"]),
-    ("trello", &["create card", "update card", "many|list|get card", "add|create comment", "get card"]),
+    ("trello", &["create card", "update card", "many|list card/get card", "add|create comment", "get card"]),
     ("confluence", &["create page", "search|get content|page", "update page"]),
-    ("hubspot", &["create update contact", "create contact", "search|many|get contact", "create deal", "update deal", "create company"]),
+    (
+        "hubspot",
+        &["create update contact/create contact", "search|many contact", "create deal", "many|search deal", "get contact", "update deal"],
+    ),
     (
         "salesforce",
         &[
@@ -134,7 +170,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "query|search|many record|object|lead",
             "create contact|record",
             "update lead|record",
-            "upsert",
+            "create update lead/upsert",
             "create opportunity",
         ],
     ),
@@ -155,7 +191,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "create|add member|subscriber|contact",
             "update member|subscriber|contact",
             "send campaign",
-            "many|list|get member|subscriber|contact",
+            "many|list member|subscriber|contact/get member|subscriber|contact",
             "create campaign",
         ],
     ),
@@ -176,7 +212,14 @@ const KNOWN: &[(&str, &[&str])] = &[
     ),
     (
         "shopify|woocommerce|magento|magento2|bigcommerce",
-        &["many|list|search|get order", "many|list|search|get product", "create product", "update product", "create order", "get order"],
+        &[
+            "many|list|search order/get order",
+            "many|list|search product/get product",
+            "create product",
+            "update product",
+            "create order",
+            "get order",
+        ],
     ),
     (
         "stripe|paddle|chargebee|square|paypal",
@@ -191,21 +234,28 @@ const KNOWN: &[(&str, &[&str])] = &[
     ),
     (
         "quickbooks|quickbooksonline|xero|harvest|invoiceninja|zohobooks|freshbooks",
-        &["create invoice", "many|list|get invoice", "create customer|contact", "create bill|payment", "many customer|contact"],
+        &["create invoice", "many|list invoice/get invoice", "create customer|contact", "create bill|payment", "many customer|contact"],
     ),
     (
         "wordpress|ghost|contentful|strapi|webflow|storyblok|sanity",
-        &["create post|entry|item", "update post|entry|item", "many|list|get post|entry|item", "create page", "publish"],
+        &["create post|entry|item", "update post|entry|item", "many|list post|entry|item/get post|entry|item", "create page", "publish"],
     ),
-    ("linkedin|facebook|facebookgraphapi|instagram|pinterest|mastodon|bluesky|threads", &["create|publish post|request", "get|many post"]),
+    (
+        "linkedin|facebook|facebookgraphapi|instagram|pinterest|mastodon|bluesky|threads",
+        &["create|publish post|request", "many post/get post"],
+    ),
     ("twitter|x", &["create tweet|post", "search tweet|post", "retweet|repost", "like tweet", "send message"]),
-    ("reddit", &["create|submit post", "many|get|search post", "create comment|reply", "search post"]),
+    ("reddit", &["create|submit post", "many post/search post/get post", "create comment|reply", "search post"]),
     ("youtube", &["upload video", "many|search|list video", "get video", "many|list playlist", "update video", "list comment"]),
-    ("spotify", &["add playlist|queue", "search track|playlist", "get playlist|track", "create playlist"]),
+    ("spotify", &["add playlist|queue", "search track|playlist", "get playlist track/get playlist", "create playlist"]),
     ("rssread|rss|hackernews", &["read", "many|list|top article|story|item"]),
     (
         "sentry|sentryio|pagerduty|datadog|grafana|opsgenie|uptimerobot",
-        &["many|list|get issue|incident|monitor|event", "create incident|event|alert", "update issue|incident"],
+        &[
+            "many|list issue|incident|monitor|event/get issue|incident|monitor|event",
+            "create incident|event|alert",
+            "update issue|incident",
+        ],
     ),
     (
         "netlify|vercel|circleci|jenkins|travisci",
@@ -225,6 +275,47 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("openweathermap|openmeteo|weather", &["current weather", "forecast"]),
 ];
 
+/// The same for what happens in them.
+const EVENTS: &[(&str, &[&str])] = &[
+    (
+        "telegram|whatsapp|whatsappbusinesscloud|slack|discord|microsoftteams|mattermost|webex|googlechat",
+        &["message", "mention", "callback query", "reaction"],
+    ),
+    ("gmail|outlook|microsoftoutlook|imap|emailimap", &["message|email|mail received|arrived/message|email|mail"]),
+    ("googlesheets|excel|microsoftexcel|baserow|nocodb|seatable|supabase", &["row added|created|inserted", "added updated", "row updated"]),
+    ("airtable|notion|coda", &["page|record|item added|created", "page|record|item updated"]),
+    (
+        "googledrive|dropbox|box|onedrive|microsoftonedrive",
+        &["changes folder/file created|added|uploaded", "changes file/file updated", "folder created"],
+    ),
+    ("googlecalendar", &["event created", "event started", "event updated", "event cancelled"]),
+    ("github|gitlab|bitbucket", &["push", "pull|merge request", "issue", "release"]),
+    ("jira|linear|youtrack", &["issue created", "issue updated", "comment created"]),
+    ("asana|clickup|todoist|trello|monday", &["task|card|item created", "task|card|item updated", "status updated"]),
+    (
+        "hubspot|salesforce|pipedrive|zohocrm|copper|attio",
+        &["contact|lead|person created", "deal|opportunity created", "contact|deal|lead updated|changed"],
+    ),
+    ("shopify|woocommerce", &["order created|placed", "order paid|updated", "customer created", "product created"]),
+    (
+        "stripe",
+        &[
+            "payment intent succeeded/charge succeeded",
+            "checkout session completed",
+            "invoice paid",
+            "customer subscription created",
+            "customer created",
+        ],
+    ),
+    ("typeform|jotform|tally|googleforms|surveymonkey|formio", &["response|submission"]),
+    (
+        "calendly|calcom|acuityscheduling",
+        &["invitee|booking|appointment created|scheduled", "invitee|booking|appointment cancelled|canceled"],
+    ),
+    ("zendesk|freshdesk|intercom|helpscout", &["ticket|conversation created", "ticket|conversation updated"]),
+    ("mailchimp|mailerlite|convertkit", &["subscribe|subscriber", "unsubscribe"]),
+];
+
 /// The things that most automation is about, as stems.
 const MAIN_THINGS: &[&str] = &[
     "message", "email", "mail", "row", "record", "page", "item", "issu", "task", "event", "contact", "lead", "deal", "ticket", "file",
@@ -232,16 +323,88 @@ const MAIN_THINGS: &[&str] = &[
     "member", "subscrib", "meet", "compani", "entri", "text", "sms",
 ];
 
-/// How often the operation is meant among those of its app, from 0 to 1. `words` are the lower-case words of its name.
-pub(super) fn usual(integration: &Integration, words: &[&str], resource: &str, intents: Intents) -> f32 {
-    let name = stems(words.iter().copied());
-    let resource = tokens(resource);
-    let resource = stems(resource.iter().filter(|token| !token.joined).map(|token| token.text.as_str()));
-    match known(integration) {
-        _ if integration.name.is_empty() => 0.0,
-        Some(phrases) => phrases.iter().position(|phrase| is_it(phrase, &name, &resource)).map_or(0.0, |at| TIERS[at.min(TIERS.len() - 1)]),
-        None => UNKNOWN * verb(intents) * thing(&name),
+/// As many calls as make an operation half as likely as the main one of its app.
+const HALF: f32 = 4.0;
+
+/// How often an operation is meant in a project that called it so many times of late, from 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "a count of calls")]
+pub fn usage_of(times: u32) -> f32 {
+    let times = times as f32;
+    times / (times + HALF)
+}
+
+/// One operation of an app.
+#[derive(Debug)]
+pub(super) struct Operation {
+    kind: Kind,
+    /// The stems of its name, those of the app's name left out.
+    name: Vec<String>,
+    resource: Vec<String>,
+    intents: Intents,
+}
+
+impl Operation {
+    /// `words` are the lower-case words of its name.
+    pub(super) fn new(document: &Document, words: &[&str], intents: Intents) -> Self {
+        let of_app = stems_of(&document.integration.name);
+        let mut name = stems(words.iter().copied());
+        name.retain(|stem| stem != "trigger" && !of_app.contains(stem));
+        Self { kind: document.kind, name, resource: stems_of(&document.resource), intents }
     }
+
+    /// How many words its name has besides those of a phrase; none if it does not say what the phrase says.
+    fn besides(&self, phrase: &str) -> Option<usize> {
+        let mut slots = 0;
+        let all = phrase.split(' ').all(|slot| {
+            slots += 1;
+            slot.split('|').map(stem).any(|word| self.name.contains(&word) || self.resource.contains(&word))
+        });
+        all.then(|| self.name.len().saturating_sub(slots))
+    }
+}
+
+/// How often each of an app's operations is meant, from 0 to 1.
+pub(super) fn usual(integration: &Integration, operations: &[Operation]) -> Vec<f32> {
+    if integration.name.is_empty() {
+        return vec![0.0; operations.len()];
+    }
+    let forms = plain_forms(integration);
+    let mut usage: Vec<f32> = Vec::with_capacity(operations.len());
+    let (actions, events) = (known(KNOWN, &forms), known(EVENTS, &forms));
+    usage.extend(operations.iter().map(|one| match one.kind {
+        Kind::Action if actions.is_none() => UNKNOWN * verb(one.intents) * thing(&one.name),
+        Kind::Event if events.is_none() => UNKNOWN * thing(&one.name) * 0.5,
+        _ => 0.0,
+    }));
+    for (kind, phrases) in [(Kind::Action, actions), (Kind::Event, events)] {
+        for (phrase, tier) in phrases.unwrap_or_default().iter().zip(TIERS) {
+            for at in plainest(operations, kind, phrase) {
+                usage[at] = usage[at].max(tier);
+            }
+        }
+    }
+    usage
+}
+
+/// The operations that a phrase means: those that say it with the fewest other words. After a slash is another phrase, for apps that have
+/// nothing for the first.
+fn plainest(operations: &[Operation], kind: Kind, phrase: &str) -> Vec<usize> {
+    for phrase in phrase.split('/') {
+        let of_kind = operations.iter().enumerate().filter(|(_, one)| one.kind == kind);
+        let found: Vec<(usize, usize)> = of_kind.filter_map(|(at, one)| Some((at, one.besides(phrase)?))).collect();
+        let Some(least) = found.iter().map(|(_, besides)| *besides).min().filter(|least| *least <= MOST_BESIDES) else { continue };
+        return found.into_iter().filter(|(_, besides)| *besides == least).map(|(at, _)| at).collect();
+    }
+    Vec::new()
+}
+
+fn known(table: &'static [(&str, &[&str])], forms: &[String]) -> Option<&'static [&'static str]> {
+    table.iter().find(|(apps, _)| apps.split('|').any(|app| forms.iter().any(|form| form == app))).map(|(_, phrases)| *phrases)
+}
+
+fn stems_of(text: &str) -> Vec<String> {
+    let words = tokens(text);
+    stems(words.iter().filter(|token| !token.joined).map(|token| token.text.as_str()))
 }
 
 fn stems<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
@@ -249,23 +412,6 @@ fn stems<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
     stems.sort_unstable();
     stems.dedup();
     stems
-}
-
-fn known(integration: &Integration) -> Option<&'static [&'static str]> {
-    let collapsed = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let (name, key) = (collapsed(&integration.name), collapsed(&integration.key));
-    let name = name.strip_suffix("trigger").unwrap_or(&name);
-    KNOWN.iter().find(|(apps, _)| apps.split('|').any(|app| app == name || app == key)).map(|(_, phrases)| *phrases)
-}
-
-/// Whether a name says what a phrase says, and hardly more.
-fn is_it(phrase: &str, name: &[String], resource: &[String]) -> bool {
-    let mut slots = 0;
-    let all = phrase.split(' ').all(|slot| {
-        slots += 1;
-        slot.split('|').map(stem).any(|word| name.contains(&word) || resource.contains(&word))
-    });
-    all && name.len() <= slots + 1
 }
 
 fn verb(intents: Intents) -> f32 {
@@ -300,9 +446,12 @@ mod tests {
 
     fn usage(app: &str, name: &str) -> f32 {
         let integration = Integration { key: app.to_lowercase(), name: app.into(), ..Integration::default() };
-        let lower = name.to_lowercase();
-        let words: Vec<&str> = lower.split(' ').collect();
-        usual(&integration, &words, "", verbs::declared(&words))
+        let operation = |name: &str| {
+            let lower = name.to_lowercase();
+            let words: Vec<&str> = lower.split(' ').collect();
+            Operation::new(&Document { integration: integration.clone(), ..Document::default() }, &words, verbs::declared(&words))
+        };
+        usual(&integration, &[operation(name)])[0]
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a use case says, before any index is asked.
 
+use std::collections::HashSet;
+
 use super::{
     dense::Embedder,
     phrases,
@@ -12,6 +14,9 @@ use super::{
 /// Beyond this many words a use case says nothing new, but would cost time.
 const MOST_WORDS: usize = 200;
 
+/// How much a word counts that stands in quotes: it is a value rather than what to do with it.
+const QUOTED: f32 = 0.5;
+
 /// A use case of more distinct words than this is clear without other words for them.
 const MOST_EXPANDED: usize = 12;
 /// How much of a use case is worth embedding: the model's time grows with the length.
@@ -23,11 +28,15 @@ const MOST_CHARACTERS: usize = 480;
 pub(super) struct Term {
     pub(super) stem: String,
     pub(super) count: f32,
+    /// How telling the word is by itself.
+    pub(super) weight: f32,
     /// Where the word stands in `Query::words`.
     at: Vec<usize>,
     /// The word only names an app.
     pub(super) names_app: bool,
     pub(super) related: &'static [(String, Relation)],
+    /// It and its neighbours written as one word: a "zip code" is a "zipcode" elsewhere.
+    pub(super) joined: Vec<String>,
 }
 
 /// A use case taken apart.
@@ -39,17 +48,20 @@ pub(super) struct Query {
 }
 
 impl Query {
-    pub(super) fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str, embedder: Option<&dyn Embedder>) -> Self {
         let mut query = Self::default();
+        let quoted = quoted(text);
         for token in plain(tokens(text).into_iter().take(MOST_WORDS).collect()) {
             let at = query.words.len() - usize::from(token.joined);
             if !is_stop(&token.text) {
-                query.count(&token.text, at);
+                let telling = embedder.map_or(1.0, |embedder| embedder.weight(&token.text));
+                query.count(&token.text, at, if quoted.contains(&token.text) { QUOTED * telling } else { telling });
             }
             if !token.joined {
                 query.words.push(token.text);
             }
         }
+        query.join();
         if query.terms.len() > MOST_EXPANDED {
             query.terms.iter_mut().for_each(|term| term.related = &[]);
         }
@@ -70,16 +82,46 @@ impl Query {
         usize::from(names_app) + usize::from(!operations.is_empty()) + things.len() < 2
     }
 
-    fn count(&mut self, word: &str, at: usize) {
+    fn join(&mut self) {
+        for (at, pair) in self.words.windows(2).enumerate() {
+            if pair.iter().any(|word| word.len() < 2 || is_stop(word)) {
+                continue;
+            }
+            let joined = stem(&pair.concat());
+            for term in self.terms.iter_mut().filter(|term| term.at.iter().any(|&own| own == at || own == at + 1)) {
+                term.joined.push(joined.clone());
+            }
+        }
+    }
+
+    fn count(&mut self, word: &str, at: usize, weight: f32) {
         let stem = stem(word);
         if let Some(known) = self.terms.iter_mut().find(|t| t.stem == stem) {
             known.count += 1.0;
             known.at.push(at);
         } else {
             let related = synonyms::related(&stem);
-            self.terms.push(Term { stem, count: 1.0, at: vec![at], names_app: false, related });
+            self.terms.push(Term { stem, count: 1.0, weight, at: vec![at], names_app: false, related, joined: Vec::new() });
         }
     }
+}
+
+/// The words that stand in quotes. An apostrophe inside a word is none.
+fn quoted(text: &str) -> HashSet<String> {
+    let mut words = HashSet::new();
+    let mut opened = None;
+    for (at, mark) in text.char_indices().filter(|(_, c)| matches!(c, '\'' | '"' | '`' | '‘' | '’' | '“' | '”')) {
+        let after = at + mark.len_utf8();
+        match opened {
+            None if !text[..at].ends_with(char::is_alphanumeric) => opened = Some(after),
+            Some(start) if !text[after..].starts_with(char::is_alphanumeric) => {
+                words.extend(tokens(&text[start..at]).into_iter().map(|token| token.text));
+                opened = None;
+            }
+            _ => {}
+        }
+    }
+    words
 }
 
 /// The words with turns of phrase in plain words.
@@ -100,7 +142,7 @@ fn plain(words: Vec<Token>) -> Vec<Token> {
 }
 
 /// What a use case means to the sentence model, a vector for each of its sentences.
-pub fn vectors_of(use_case: &str, embedder: &dyn Embedder) -> Vec<Vec<f32>> {
+pub(super) fn vectors_of(use_case: &str, embedder: &dyn Embedder) -> Vec<Vec<f32>> {
     sentences_of(use_case).into_iter().filter_map(|sentence| embedder.embed(sentence)).collect()
 }
 

@@ -1,13 +1,13 @@
 //! From evidence to an order: one sum per document, the best of each first.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     confidence::{self, AnswerFeatures},
-    dense::Probe,
+    dense::{Embedder, Probe},
     document::Kind,
     index::{Change, Entry, Index},
-    query::Query,
+    query::{Query, vectors_of},
     score::Collection,
     shard::{Scoring, Shard},
     view::{CLEARLY, View},
@@ -22,12 +22,14 @@ const LOOKED_AT_CLOSELY: usize = 256;
 pub struct Options<'a> {
     /// Only documents of this kind.
     pub kind: Option<Kind>,
-    /// The vectors of the use case, or of its sentences, from the same embedder as those of the indexes; without them only words count.
-    pub vectors: &'a [Vec<f32>],
+    /// The sentence model that the indexes were built with; without it only words count.
+    pub embedder: Option<&'a dyn Embedder>,
     /// The vector of the use case from the remote model whose vectors the indexes may have as well.
     pub remote_vector: Option<&'a [f32]>,
     /// Keys of integrations to prefer when the use case names none, such as the connected ones.
     pub preferred: &'a [&'a str],
+    /// How often a project itself calls documents, by their ids and from 0 to 1.
+    pub called: Option<&'a HashMap<u64, f32>>,
     /// Other numbers than the measured ones.
     pub weights: Option<&'a Weights>,
 }
@@ -61,11 +63,13 @@ pub struct Reasons {
     pub event: f32,
     pub prior: f32,
     pub usage: f32,
+    /// What the best of its app added, where the use case is long.
+    pub same_app: f32,
 }
 
 impl Reasons {
     pub(super) fn sum(&self) -> f32 {
-        self.words + self.meaning + self.example + self.name + self.app + self.verb + self.event + self.prior + self.usage
+        self.words + self.meaning + self.example + self.name + self.app + self.verb + self.event + self.prior + self.usage + self.same_app
     }
 }
 
@@ -89,32 +93,35 @@ type Scored = (f32, usize, u32);
 
 /// The best documents of all indexes for a use case, best first; a document found in several indexes counts once.
 pub fn search(indexes: &[&Index], use_case: &str, limit: usize, options: &Options<'_>) -> Answer {
-    let mut query = Query::new(use_case);
+    let mut query = Query::new(use_case, options.embedder);
     if query.words.is_empty() || limit == 0 {
         return Answer::default();
     }
-    let with_meaning = !options.vectors.is_empty() && indexes.iter().any(|index| index.meanings.is_some());
+    let vectors = options.embedder.map(|embedder| vectors_of(use_case, embedder)).unwrap_or_default();
+    let with_meaning = !vectors.is_empty() && indexes.iter().any(|index| index.meanings.is_some());
     let default = if with_meaning { Weights::hybrid() } else { Weights::lexical() };
     let weights = options.weights.unwrap_or(&default);
     let collection = Collection::new(indexes);
     let view = View::new(indexes, &mut query, &collection);
-    let probes: Vec<Probe> = options.vectors.iter().map(|vector| Probe::new(vector)).collect();
-    let mut shards = Shard::all(indexes, &query, &collection, weights, options.preferred, &probes);
+    let probes: Vec<Probe> = vectors.iter().map(|vector| Probe::new(vector)).collect();
+    let terms = collection.weigh(&query, weights);
+    let mut shards = Shard::all(indexes, &terms, weights, options.preferred, &probes);
     // A long story may find first and act later.
     let only_finds = view.only_finds && view.focus >= 1.0;
     let is_wanted = |entry: &Entry| options.kind.is_none_or(|kind| kind == entry.kind) && !(only_finds && entry.change == Change::Surely);
     let depth = limit.saturating_mul(2);
-    let mut best = best(&shards, &Scoring::new(&shards, &view, weights), depth.max(LOOKED_AT_CLOSELY), is_wanted);
+    let mut best = best(&shards, &Scoring::new(&shards, &terms, &view, weights), depth.max(LOOKED_AT_CLOSELY), is_wanted);
     Shard::refine(&mut shards, best.iter().map(|(_, at, entry)| (*at, *entry)), &probes);
     if let Some(vector) = options.remote_vector.filter(|_| with_meaning) {
         Shard::compare_remotely(&mut shards, best.iter().map(|(_, at, entry)| (*at, *entry)), &Probe::new(vector));
     }
-    let scale = Scoring::new(&shards, &view, weights);
+    let scale = Scoring::new(&shards, &terms, &view, weights).with_calls(options.called);
     for (score, at, entry) in &mut best {
         *score = shards[*at].score(*entry, &view.named[*at], &scale);
     }
+    share_within_apps(&mut best, &shards, weights.same_app * (1.0 - view.focus));
     best_first(&mut best, depth);
-    let names_app = view.any_named >= CLEARLY;
+    let names_app = view.names_app();
     let is_vague = query.is_vague(names_app);
     let mut seen = HashSet::new();
     best.retain(|(_, at, entry)| seen.insert(shards[*at].index.entries[*entry as usize].id));
@@ -144,6 +151,22 @@ fn best(shards: &[Shard<'_>], scale: &Scoring<'_>, limit: usize, is_wanted: impl
     found
 }
 
+/// A long use case has several wishes, mostly of one app: whatever the app has gains from the best that it has.
+fn share_within_apps(best: &mut [Scored], shards: &[Shard<'_>], share: f32) {
+    if share <= 0.0 {
+        return;
+    }
+    let app = |at: usize, entry: u32| (at, shards[at].index.entries[entry as usize].app);
+    let mut most: HashMap<(usize, u32), f32> = HashMap::new();
+    for (score, at, entry) in best.iter() {
+        let known = most.entry(app(*at, *entry)).or_default();
+        *known = known.max(*score);
+    }
+    for (score, at, entry) in best {
+        *score += share * most[&app(*at, *entry)];
+    }
+}
+
 /// Keeps the best `limit` in order; equal scores keep the order of the documents.
 fn best_first(found: &mut Vec<Scored>, limit: usize) {
     let order = |a: &Scored, b: &Scored| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)));
@@ -169,8 +192,9 @@ fn hits(
         // The first is ahead of the second, all others are behind the first.
         let rival = if rank == 0 { best.get(1) } else { best.first() };
         let ahead = rival.map_or(score, |(other, ..)| score - other);
-        let (reasons, mut signs) = shards[index].reasons(entry, &scale.view.named[index], query, collection, scale)?;
-        signs.ahead = ahead;
+        let (mut reasons, mut signs) = shards[index].reasons(entry, &scale.view.named[index], query, collection, scale)?;
+        reasons.same_app = (score - reasons.sum()).max(0.0);
+        (signs.score, signs.ahead) = (score, ahead);
         let own = &shards[index].index.entries[entry as usize];
         let is_named = scale.view.named[index].iter().any(|(app, strength)| *app == own.app && *strength >= CLEARLY);
         let confidence = confidence::confidence(&signs, with_meaning);
@@ -183,12 +207,13 @@ fn hits(
 /// How well each document of each index fits a use case, in their order, by its words alone: nothing in common is zero. What is listed is
 /// there to be called, so no app and no kind is more likely than another.
 pub fn relevance(indexes: &[&Index], use_case: &str) -> Vec<Vec<f32>> {
-    let mut query = Query::new(use_case);
+    let mut query = Query::new(use_case, None);
     let weights = Weights { prior: 0.0, usage: 0.0, event: 0.0, ..Weights::lexical() };
     let collection = Collection::new(indexes);
     let view = View::new(indexes, &mut query, &collection);
-    let shards = Shard::all(indexes, &query, &collection, &weights, &[], &[]);
-    let scale = Scoring::new(&shards, &view, &weights);
+    let terms = collection.weigh(&query, &weights);
+    let shards = Shard::all(indexes, &terms, &weights, &[], &[]);
+    let scale = Scoring::new(&shards, &terms, &view, &weights);
     let scores = |(shard, named): (&Shard<'_>, &Vec<(u32, f32)>)| {
         (0_u32..).take(shard.index.len()).map(|entry| shard.score(entry, named, &scale).max(0.0)).collect()
     };

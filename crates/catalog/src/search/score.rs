@@ -7,6 +7,9 @@ use super::{
     weights::Weights,
 };
 
+/// How much of a word's worth it has to be found as one word with its neighbour.
+const JOINED: f32 = 0.8;
+
 /// Several indexes seen as one collection, so that a word is as rare in a small index as it is overall.
 #[derive(Debug)]
 pub(super) struct Collection<'a> {
@@ -27,6 +30,17 @@ struct Variant<'q> {
 pub(super) struct WeightedTerm<'q> {
     term: &'q Term,
     variants: Vec<Variant<'q>>,
+}
+
+impl WeightedTerm<'_> {
+    /// What a document is worth that holds the term itself as well as can be.
+    pub(super) fn most(&self) -> f32 {
+        self.variants.first().map_or(0.0, |own| own.rarity * self.factor())
+    }
+
+    fn factor(&self) -> f32 {
+        self.term.weight * self.term.count.sqrt()
+    }
 }
 
 /// The lexical evidence for the documents of one index.
@@ -70,10 +84,12 @@ impl<'a> Collection<'a> {
         let mut evidence = Evidence { words: vec![0.0; size], name: vec![0.0; size], example: Vec::new(), sure_example: Vec::new() };
         let mut best = BestVariant::new(size);
         let mut best_name = BestVariant::new(size);
-        for WeightedTerm { term, variants } in terms {
+        for weighed in terms {
+            let WeightedTerm { term, variants } = weighed;
+            let factor = weighed.factor();
             for &Variant { stem, weight, rarity } in variants {
                 let Some(found) = index.term(stem) else { continue };
-                let value = rarity * weight * term.count.sqrt();
+                let value = rarity * weight * factor;
                 for posting in index.postings(found) {
                     let document = posting.document as usize;
                     best.raise(document, value * posting.weight(), &mut evidence.words);
@@ -137,7 +153,8 @@ pub(super) fn variants<'t>(term: &'t Term, weights: &Weights) -> impl Iterator<I
         };
         (stem.as_str(), weight)
     });
-    std::iter::once((term.stem.as_str(), 1.0)).chain(related.filter(|(_, weight)| *weight > 0.0))
+    let joined = term.joined.iter().map(|stem| (stem.as_str(), JOINED));
+    std::iter::once((term.stem.as_str(), 1.0)).chain(joined).chain(related.filter(|(_, weight)| *weight > 0.0))
 }
 
 /// Lets each document keep only the best of a term's variants instead of their sum.

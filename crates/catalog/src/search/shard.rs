@@ -1,5 +1,7 @@
 //! The evidence for the documents of one index, and what each piece of it is worth.
 
+use std::collections::HashMap;
+
 use super::{
     confidence::{self, AnswerFeatures},
     dense::Probe,
@@ -13,6 +15,8 @@ use super::{
     weights::Weights,
 };
 
+/// What holds less than this share of a short use case's words is not held against the best that there is, but against this.
+const ENOUGH: f32 = 0.25;
 /// Below this share of the nearest, meaning alone is no evidence.
 const FAR: f32 = 0.3;
 
@@ -36,27 +40,41 @@ pub(super) struct Scoring<'a> {
     /// The highest lexical score and the highest cosine of the search.
     most: f32,
     nearest: f32,
+    /// How often a project itself calls documents; the best few are looked up.
+    called: Option<&'a HashMap<u64, f32>>,
 }
 
 impl<'a> Scoring<'a> {
-    pub(super) fn new(shards: &[Shard<'_>], view: &'a View, weights: &'a Weights) -> Self {
-        let most = shards.iter().flat_map(|s| &s.evidence.words).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
+    pub(super) fn new(shards: &[Shard<'_>], terms: &[WeightedTerm<'_>], view: &'a View, weights: &'a Weights) -> Self {
+        let enough = ENOUGH * view.focus * terms.iter().map(WeightedTerm::most).sum::<f32>();
+        let most = shards.iter().flat_map(|s| &s.evidence.words).copied().fold(enough, f32::max).max(f32::MIN_POSITIVE);
         let nearest = shards.iter().flat_map(Shard::nearness).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
-        Self { view, with_meaning: shards.iter().any(|shard| !shard.meaning.is_empty()), weights, most, nearest }
+        Self { view, with_meaning: shards.iter().any(|shard| !shard.meaning.is_empty()), weights, most, nearest, called: None }
+    }
+}
+
+impl<'a> Scoring<'a> {
+    /// The same with what a project itself calls.
+    pub(super) fn with_calls(self, called: Option<&'a HashMap<u64, f32>>) -> Self {
+        Self { called, ..self }
+    }
+
+    /// How often a document is meant: by people, or by the project's own calls.
+    fn usage(&self, entry: &Entry) -> f32 {
+        let own = self.called.and_then(|called| called.get(&entry.id)).copied().unwrap_or_default();
+        entry.usage.max(own)
     }
 }
 
 impl<'a> Shard<'a> {
     pub(super) fn all(
         indexes: &[&'a Index],
-        query: &Query,
-        collection: &Collection<'_>,
+        terms: &[WeightedTerm<'_>],
         weights: &Weights,
         preferred: &[&str],
         probes: &[Probe],
     ) -> Vec<Self> {
-        let terms = collection.weigh(query, weights);
-        indexes.iter().map(|index| Self::new(index, &terms, weights, preferred, probes)).collect()
+        indexes.iter().map(|index| Self::new(index, terms, weights, preferred, probes)).collect()
     }
 
     fn new(index: &'a Index, terms: &[WeightedTerm<'_>], weights: &Weights, preferred: &[&str], probes: &[Probe]) -> Self {
@@ -165,11 +183,12 @@ impl<'a> Shard<'a> {
             meaning: w.dense * meaning.unwrap_or(words * 0.8),
             example: w.example * example,
             name: w.name_cover * self.evidence.name[at].min(1.0),
-            app: w.app * app,
+            app: w.app * app * view.focus,
             verb: (verb - change) * view.focus,
             event: w.event * direction * view.focus,
-            prior: w.prior * self.prior[entry.app as usize] * (1.0 - view.any_named),
-            usage: w.usage * entry.usage * view.focus,
+            prior: w.prior * self.prior[entry.app as usize] * if view.names_app() { 1.0 - view.any_named } else { 1.0 },
+            usage: w.usage * scale.usage(entry) * view.focus,
+            same_app: 0.0,
         })
     }
 }

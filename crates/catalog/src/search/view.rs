@@ -34,6 +34,11 @@ pub(super) struct View {
 }
 
 impl View {
+    /// Whether an app is clearly named.
+    pub(super) fn names_app(&self) -> bool {
+        self.any_named >= CLEARLY
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "a count of words")]
     pub(super) fn new(indexes: &[&Index], query: &mut Query, collection: &Collection<'_>) -> Self {
         let words: Vec<&str> = query.words.iter().map(String::as_str).collect();

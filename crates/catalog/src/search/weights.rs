@@ -17,7 +17,7 @@ pub(super) struct Fields {
 
 impl Default for Fields {
     fn default() -> Self {
-        Self { weights: [2.0, 2.2, 1.0, 0.8, 0.3, 1.0, 0.3], lengths: [3.0, 4.0, 9.0, 5.0, 10.0, 20.0, 10.0], k1: 0.65, b: 0.5 }
+        Self { weights: [2.0, 2.2, 1.0, 0.8, 0.3, 1.0, 0.5], lengths: [3.0, 4.0, 9.0, 5.0, 10.0, 20.0, 10.0], k1: 0.65, b: 0.65 }
     }
 }
 
@@ -58,6 +58,8 @@ pub struct Weights {
     pub prior: f32,
     pub usage: f32,
     pub destructive: f32,
+    /// How much of what speaks for the best of an app speaks for all of it, where a use case is long.
+    pub same_app: f32,
 }
 
 impl Weights {
@@ -71,14 +73,15 @@ impl Weights {
             example: 0.5,
             example_variant: 1.0,
             name_cover: 0.04,
-            app: 0.25,
+            app: 0.45,
             verb: 0.09,
             wrong_verb: 0.09,
             change: 0.1,
             event: 0.17,
             prior: 0.4,
-            usage: 0.15,
+            usage: 0.2,
             destructive: 0.06,
+            same_app: 0.5,
         }
     }
 

@@ -144,6 +144,7 @@ impl Market {
             workers: yard.workers.clone(),
             addresses: Arc::new(server::addresses::DiscoveryAddresses),
             finders,
+            recent_calls: Arc::new(calls::NewestCalls::new(yard.db.clone())),
         });
         let scope = Self::scope(&test, &test.owner).await;
         Self { test, discovery, scope }

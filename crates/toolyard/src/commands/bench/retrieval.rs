@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use catalog::search::{Answer, Embedder, Index, Options, search, vectors_of};
+use catalog::search::{Answer, Embedder, Index, Options, search};
 use sentences::Sentences;
 use serde_json::{Value, json};
 
@@ -87,10 +87,7 @@ impl Measured {
         let started = Instant::now();
         let index = Index::build(&set.documents, model);
         let built = started.elapsed();
-        let ask = |text: &str| -> Answer {
-            let vectors = model.map(|model| vectors_of(text, model)).unwrap_or_default();
-            search(&[&index], text, DEPTH, &Options { vectors: &vectors, ..Options::default() })
-        };
+        let ask = |text: &str| -> Answer { search(&[&index], text, DEPTH, &Options { embedder: model, ..Options::default() }) };
         let mut figures = Vec::with_capacity(set.queries.len());
         let mut times: Vec<Duration> = Vec::with_capacity(set.queries.len());
         for (text, relevant) in &set.queries {
