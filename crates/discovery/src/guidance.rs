@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::answer::{ApiRequest, ConnectionState};
+use crate::lookups::required_lookups;
 use crate::next_step::{Addresses, NextStep, RequestDraft};
 use crate::port::Suggestion;
 
@@ -94,10 +95,8 @@ impl<'a> Plan<'a> {
             return;
         }
         self.planned.push(name.clone());
-        for (parameter, finder) in required_lookups(action) {
-            if let Some(finder) = integration.action(finder) {
-                self.call(integration, finder, &format!(" to find `{parameter}`"));
-            }
+        for (parameter, finder) in required_lookups(integration, action) {
+            self.call(integration, finder, &format!(" to find `{parameter}`"));
         }
         self.guidance.plan_steps.push(format!("Call {name}{purpose}."));
         for pitfall in &action.pitfalls {
@@ -129,13 +128,6 @@ fn subscription<'a>(event: &'a Event, state: &ConnectionState) -> RequestDraft<'
 /// What a subscription or a schedule is called, after what it is for.
 fn name_of(key: &str) -> String {
     key.to_lowercase().replace('_', "-")
-}
-
-/// Required parameters whose values another action finds, with that action's key.
-fn required_lookups(action: &Action) -> Vec<(&str, &str)> {
-    let schema = action.input_schema.value();
-    let is_required = |name: &str| schema["required"].as_array().is_some_and(|all| all.contains(&Value::from(name)));
-    action.lookups.iter().filter(|(name, _)| is_required(name)).map(|(name, finder)| (name.as_str(), finder.as_str())).collect()
 }
 
 fn once(list: &mut Vec<String>, text: String) {

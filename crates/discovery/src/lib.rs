@@ -7,6 +7,7 @@ mod discover;
 mod error;
 mod guidance;
 mod learned;
+mod lookups;
 mod merge;
 mod next_step;
 mod offers;
