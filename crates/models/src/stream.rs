@@ -42,7 +42,7 @@ pub struct StreamReader {
     state: State,
     /// What may be kept still.
     left: usize,
-    /// The body of a server that does not stream although it was asked to.
+    /// The body of a server that answers with JSON or a page although it was asked for a stream.
     whole: Option<Vec<u8>>,
     has_begun: bool,
 }
@@ -70,7 +70,7 @@ impl StreamReader {
             && let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace())
         {
             self.has_begun = true;
-            self.whole = (*first == b'{').then(Vec::new);
+            self.whole = matches!(first, b'{' | b'<').then(Vec::new);
         }
         if let Some(whole) = &mut self.whole {
             whole.extend_from_slice(bytes);

@@ -149,7 +149,7 @@ fn a_stream_may_end_too_early_or_with_an_error() {
     let error = json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}});
     assert_eq!(streamed(CHAT, &format!("{text}data: {error}\n\n")).unwrap_err().kind, ErrorKind::RateLimited);
     assert_eq!(streamed(CHAT, &format!("{text}data: <html>\n\n")).unwrap_err().kind, ErrorKind::Malformed);
-    assert_eq!(streamed(CHAT, "<html>no stream</html>").unwrap_err().kind, ErrorKind::CutOff);
+    assert_eq!(streamed(CHAT, "<html>no stream</html>").unwrap_err().kind, ErrorKind::Malformed);
     assert_eq!(read(CHAT, &json!({"choices": []})).unwrap_err().kind, ErrorKind::Malformed);
     assert_eq!(models::reply(CHAT, 200, None, b"<html>").unwrap_err().kind, ErrorKind::Malformed);
 }
