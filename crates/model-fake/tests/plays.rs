@@ -20,6 +20,7 @@ async fn ask(server: &ModelServer, api: Api, messages: &[Message], stream: bool)
         extras: None,
     };
     let request = models::request(api, &prompt);
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut post = reqwest::Client::new().post(format!("{}{}", server.url(), request.path));
     for (name, value) in request.headers {
         post = post.header(name, value);
