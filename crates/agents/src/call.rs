@@ -5,6 +5,7 @@ use definitions::Verdict;
 use kernel::{CallName, CallRef, Scope};
 use serde_json::{Map, Value};
 
+use crate::toolset::{Grants, ToolOwner};
 use crate::{AgentError, AgentRef, Agents};
 
 /// A call that an agent makes.
@@ -19,8 +20,18 @@ impl Agents {
     /// Calls a tool by its ref or by its name in the toolset. What the toolset leaves out does not run, and is recorded as refused.
     pub async fn call(&self, scope: Scope, agent: AgentRef, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
         let grants = self.grants(scope, agent).await?;
+        self.call_granted(scope, &grants, call, routes).await
+    }
+
+    /// The same for whoever's tools they are.
+    pub async fn call_of(&self, scope: Scope, owner: &ToolOwner, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
+        let grants = self.grants_of(scope, owner).await?;
+        self.call_granted(scope, &grants, call, routes).await
+    }
+
+    async fn call_granted(&self, scope: Scope, grants: &Grants, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
         let AgentCall { mut request, context } = call;
-        request.origin.agent = Some(grants.agent());
+        request.origin.agent = grants.agent();
         let target = match grants.target(&request.name) {
             Ok(target) => target,
             Err(error) => {

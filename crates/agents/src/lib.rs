@@ -41,7 +41,7 @@ pub use model::{Agent, AgentPatch, AgentRef, Assignment, Change, HistoryEntry, H
 pub use policy::{Access, AppPolicy};
 pub use reason::Reason;
 pub use stable_id::StableToolId;
-pub use toolset::Toolset;
+pub use toolset::{ToolOwner, Toolset};
 pub use wanted::{Rejected, RequestedTool};
 
 /// The agents of a deployment.

@@ -38,6 +38,35 @@ pub struct Agent {
     pub updated_by: String,
 }
 
+impl Agent {
+    /// One without a row, which has these tools and nothing else.
+    pub(crate) fn of_configs(project: ProjectId, tool_configs: Vec<ToolConfig>, now: Timestamp) -> Self {
+        Self {
+            project,
+            id: AgentId::nil(),
+            number: 0,
+            name: String::new(),
+            agent_type: String::new(),
+            description: None,
+            status: Status::Active,
+            configuration: Map::new(),
+            tags: Vec::new(),
+            job_title: None,
+            marketplace_category: None,
+            priority_level: String::new(),
+            max_concurrent_tasks: 1,
+            auto_start: false,
+            tool_mode: ToolMode::Explicit,
+            tool_configs,
+            version: 0,
+            created_at: now,
+            updated_at: now,
+            created_by: String::new(),
+            updated_by: String::new(),
+        }
+    }
+}
+
 /// How an agent is named in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentRef {

@@ -273,6 +273,12 @@ impl Calls {
         self.0.db.all(sql, args![project, self.0.clock.now().minus(LIFETIME)]).await?.iter().map(|row| row.get("id")).collect()
     }
 
+    /// The approvals of all projects that somebody decided since then, for whoever waits for one.
+    pub async fn decided_since(&self, then: Timestamp) -> Result<Vec<(ProjectId, ApprovalId)>, StoreError> {
+        let sql = "select project_id, id from tool_approvals where decided_at >= $1";
+        self.0.db.all(sql, args![then]).await?.iter().map(|row| Ok((row.get("project_id")?, row.get("id")?))).collect()
+    }
+
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, CallError> {
         let sql = concat!("select ", columns!(), " from tool_approvals where project_id = $1 and id = $2");
         let row = self.0.db.optional(sql, args![scope.project, id]).await?.ok_or(CallError::ApprovalNotFound)?;

@@ -105,6 +105,8 @@ pub(crate) struct ActionTarget {
 struct Traces {
     connection: Option<ConnectionId>,
     waits_for: Option<ApprovalId>,
+    /// Whether it is a run that outlives the call.
+    goes_on: bool,
 }
 
 /// The row of a call under way; it is written also when the caller goes away in the middle.
@@ -283,7 +285,9 @@ impl Calls {
             waits_for: traces.waits_for,
         });
         // A run that waits is made again under the same key once it may go on, and a step that failed may be tried again with its run.
-        let is_final = |reply: &&CallReply| traces.waits_for.is_none() && (call.depth == 0 || reply.result.error.is_none());
+        // One that goes on is found again by its key.
+        let is_over = traces.waits_for.is_none() && !traces.goes_on;
+        let is_final = |reply: &&CallReply| is_over && (call.depth == 0 || reply.result.error.is_none());
         let kept = reply.as_ref().ok().filter(is_final);
         if let Some(reservation) = reservation
             && !reply.as_ref().is_err_and(CallError::is_uncertain)
@@ -363,6 +367,7 @@ impl Calls {
         let run = Run { found: &found, facts, asked: call.asked(), caller: call.permission, recording: Some(recording) };
         let reply = self.run_permitted(call.scope, run, request).await?;
         traces.waits_for = reply.waits_for;
+        traces.goes_on = reply.code == 202;
         let (is_success, outputs) = (reply.is_success(), reply.outputs.unwrap_or(Value::Null));
         if is_success {
             Ok(ToolResult::ok(outputs))

@@ -54,8 +54,10 @@ impl StepCaller for Caller {
             })?;
             let ToolResult { data, error, status } = reply.result;
             match (error, reply.waits_for) {
-                (None, _) => Ok(data),
-                (Some(message), Some(approval)) => Err(StepError::Waiting { approval, message }),
+                (None, None) => Ok(data),
+                (message, Some(approval)) => {
+                    Err(StepError::Waiting { approval, message: message.unwrap_or_else(|| format!("it waits for approval {approval}")) })
+                }
                 (Some(error), None) => Err(StepError::failed(code_of_status(status), error)),
             }
         })

@@ -167,13 +167,15 @@ impl Workflows {
             if let Some(head) = head.filter(|head| new.skips_equal && data.is_some() && head.data == data) {
                 return Ok(Committed { revision: head, changed: false });
             }
-            let posts = data.as_ref().and_then(headers::naming_secrets);
+            let agent = |data: &Value| data::is_own_agent(data).then(|| data.clone());
+            let posts = data.as_ref().and_then(|data| headers::naming_secrets(data).or_else(|| agent(data)));
             if calls != checked || posts != looked_up {
                 // Not under the lock of the rows: looking up what steps call may take a service's time.
                 drop(tx);
                 self.check_calls(scope, &artifact.slug, &calls).await?;
                 if let Some(data) = &data {
                     self.check_secrets(scope, data).await?;
+                    self.check_agent(scope, data).await?;
                 }
                 looked_up = posts;
                 checked.clone_from(&calls);

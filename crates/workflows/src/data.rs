@@ -12,8 +12,25 @@ use crate::embed::contains_embed;
 use crate::steps::Steps;
 use crate::{Family, References, WorkflowError};
 
-const KEYS: [&str; 12] =
-    ["uri", "url", "headers", "runtime", "script", "schemas", "parameters", "kind", "steps", "result", "timeout_ms", "on_uncertain"];
+const KEYS: [&str; 17] = [
+    "uri",
+    "url",
+    "headers",
+    "runtime",
+    "script",
+    "schemas",
+    "parameters",
+    "kind",
+    "steps",
+    "result",
+    "timeout_ms",
+    "on_uncertain",
+    "agent",
+    "model",
+    "instructions",
+    "tools",
+    "limits",
+];
 const RUNTIMES: [&str; 3] = ["python", "typescript", "javascript"];
 
 /// How a revision runs.
@@ -27,6 +44,8 @@ pub(crate) enum RevisionKind {
     Http,
     /// Posts to `/invoke` below its URL, where services of the reference system listen.
     Service,
+    /// Asks a model and calls tools until it has an answer.
+    Agent,
 }
 
 /// What runs, if anything does.
@@ -35,11 +54,23 @@ pub(crate) fn kind(data: &Value) -> Option<RevisionKind> {
         Some("echo") => Some(RevisionKind::Echo),
         Some("steps") => Some(RevisionKind::Steps),
         Some("http") => Some(RevisionKind::Http),
+        Some("agent") => Some(RevisionKind::Agent),
         _ if data.get("steps").is_some_and(|steps| !steps.is_null()) => Some(RevisionKind::Steps),
         _ if data.get("url").is_some_and(Value::is_string) => Some(RevisionKind::Service),
         _ if is_echo(data) => Some(RevisionKind::Echo),
+        _ if names_agent(data) => Some(RevisionKind::Agent),
         _ => None,
     }
+}
+
+/// Whether an author says that it is an agent of ours. One that only a `uri` names may as well be run elsewhere.
+pub(crate) fn is_own_agent(data: &Value) -> bool {
+    data.get("kind").and_then(Value::as_str) == Some("agent")
+}
+
+/// The key of a `uri` is its third part.
+fn names_agent(data: &Value) -> bool {
+    data.get("uri").and_then(Value::as_str).is_some_and(|uri| uri.split(':').nth(2) == Some("agent"))
 }
 
 /// `provider:kind:key:version` with any part left out.
@@ -103,9 +134,10 @@ fn check_workflow(data: &Value, fields: &Map<String, Value>) -> Result<(), Strin
         Some(Value::String(text)) if allowed.contains(&text.as_str()) => Ok(()),
         Some(_) => Err(format!("`data.{name}` must be one of: {}", allowed.join(", "))),
     };
-    word("kind", &["echo", "steps", "http"])?;
+    word("kind", &["echo", "steps", "http", "agent"])?;
     word("runtime", &RUNTIMES)?;
-    word("on_uncertain", &["repeat", "stop"])?;
+    word("on_uncertain", if is_own_agent(data) { &["tell", "stop"] } else { &["repeat", "stop"] })?;
+    check_agent_keys(data, fields)?;
     check_shapes(fields)?;
     if let Some(url) = fields.get("url").filter(|url| !url.is_null()) {
         let fine = |url: &url::Url| {
@@ -124,6 +156,20 @@ fn check_workflow(data: &Value, fields: &Map<String, Value>) -> Result<(), Strin
             Err("a workflow of kind http needs `data.url`".to_owned())
         }
         _ => Ok(()),
+    }
+}
+
+/// What belongs to agents alone, and what agents have no use for.
+fn check_agent_keys(data: &Value, fields: &Map<String, Value>) -> Result<(), String> {
+    let is_agent = is_own_agent(data);
+    let (foreign, why): (&[&str], _) = if is_agent {
+        (&["url", "headers", "runtime", "script", "parameters", "steps", "result"], "has no place in a workflow of kind agent")
+    } else {
+        (&["agent", "model", "instructions", "tools", "limits"], "belongs to workflows of kind agent; say `\"kind\": \"agent\"`")
+    };
+    match foreign.iter().find(|name| fields.get(**name).is_some_and(|value| !value.is_null())) {
+        Some(name) => Err(format!("`data.{name}` {why}")),
+        None => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@
 use kernel::suggest;
 use serde_json::{Map, Value};
 
+use crate::data::is_own_agent;
 use crate::{Family, WorkflowError};
 
 /// What a workflow is used as.
@@ -94,6 +95,7 @@ pub(crate) fn traits(data: &Value) -> i64 {
         let is = match name {
             "is_managed" => is_managed,
             "is_custom" => kind == "custom",
+            "is_agent" => key == "agent" || is_own_agent(data),
             "is_chat" => key == "chat" || takes_messages(data),
             "has_url" => there("url") || (is_managed && key != "skill"),
             "has_script" => there("script"),

@@ -14,12 +14,14 @@ use crate::data::{self, RevisionKind};
 use crate::http::Post;
 use crate::runs::{CANCELLED, Run};
 use crate::steps::{Frame, OUTCOME_UNKNOWN, StepCaller, StepError, StepLog, Steps};
-use crate::{Family, References, Retrieved, Workflows};
+use crate::{AgentOrder, AgentRefusal, AgentReply, Family, References, Retrieved, Workflows};
 
 /// How deep workflows may call workflows.
 pub const MAX_DEPTH: u32 = 8;
 /// How long a run may take, if nobody allows more.
 pub const RUN_LIMIT: Duration = Duration::from_mins(1);
+/// The code of a run that begins only if it is an agent's, and is not.
+const NOT_AN_AGENT: i64 = 406;
 
 /// What to run and with what.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +46,10 @@ pub struct InvokeRequest {
     pub limit: Option<Duration>,
     /// What led to it; the calls of its steps say so.
     pub origin: Origin,
+    /// Tools that whoever asks an agent calls itself: `{name, description, parameters}` each.
+    pub caller_tools: Vec<Value>,
+    /// Runs nothing but agents, because only they can be followed while they run.
+    pub agents_only: bool,
 }
 
 /// How a run ended.
@@ -195,40 +201,85 @@ impl Workflows {
         };
         let id = run.id;
         let log = StepLog::default();
-        let recorder = Recorder { workflows: self.clone(), run: Some(run), log: log.clone(), started: Instant::now(), is_over: false };
-        let ending = self.run_revision(scope, found, &request, id, &log).await;
+        let mut recorder = Recorder { workflows: self.clone(), run: Some(run), log: log.clone(), started: Instant::now(), is_over: false };
+        let ending = match self.prepare(scope, found, &request).await {
+            Ok(data) if data::kind(&data) == Some(RevisionKind::Agent) => {
+                // An agent's run outlives its caller, so whoever runs it records it.
+                let run = recorder.run.take();
+                match self.run_agent(scope, found, data, request, id).await {
+                    Ok(reply) => return reply,
+                    Err(AgentRefusal { code, message }) => {
+                        recorder.run = run;
+                        RunEnd::failed(code, message)
+                    }
+                }
+            }
+            Ok(_) if request.agents_only => RunEnd::failed(
+                NOT_AN_AGENT,
+                format!(
+                    "'{}' is no agent; only runs of agents are streamed, others are answered as application/json.",
+                    found.artifact.slug
+                ),
+            ),
+            Ok(data) => self.run_revision(scope, found, &data, &request, id, &log).await,
+            Err(refused) => refused,
+        };
         recorder.finish(&ending).await;
         let RunEnd { code, message, outputs, waits_for } = ending;
         InvokeReply { run: id, code, message, outputs, references: Value::Object(found.references(Family::Workflow)), waits_for }
     }
 
-    async fn run_revision(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest, run: RunId, log: &StepLog) -> RunEnd {
+    /// The data that runs, with what is embedded in it, if the inputs fit it.
+    async fn prepare(&self, scope: Scope, found: &Retrieved, request: &InvokeRequest) -> Result<Value, RunEnd> {
         let Some(stored) = request.data.as_ref().or(found.revision.data.as_ref()) else {
             let (version, slug) = (found.revision.version, &found.artifact.slug);
-            return RunEnd::failed(400, format!("Revision {version} of '{slug}' has no data, so there is nothing to run."));
+            return Err(RunEnd::failed(400, format!("Revision {version} of '{slug}' has no data, so there is nothing to run.")));
         };
         if request.depth >= MAX_DEPTH {
-            return RunEnd::failed(400, format!("Workflows call each other more than {MAX_DEPTH} deep."));
+            return Err(RunEnd::failed(400, format!("Workflows call each other more than {MAX_DEPTH} deep.")));
         }
-        let data = match self.with_embeds(scope, stored.clone()).await {
-            Ok(data) => data,
-            Err(error) => return RunEnd::failed(400, error.to_string()),
-        };
-        if let Some(schema) = data::input_schema(&data)
-            && let Err(refused) = self.check_inputs(scope.project, schema, &request.inputs).await
-        {
-            return refused.into();
+        let data = self.with_embeds(scope, stored.clone()).await.map_err(|error| RunEnd::failed(400, error.to_string()))?;
+        if let Some(schema) = data::input_schema(&data) {
+            self.check_inputs(scope.project, schema, &request.inputs).await?;
         }
+        Ok(data)
+    }
+
+    async fn run_agent(
+        &self,
+        scope: Scope,
+        found: &Retrieved,
+        data: Value,
+        request: InvokeRequest,
+        run: RunId,
+    ) -> Result<InvokeReply, AgentRefusal> {
+        let references = Value::Object(found.references(Family::Workflow));
+        let limit = request.limit.unwrap_or(RUN_LIMIT);
+        let order = AgentOrder { scope, run, workflow: found.artifact.id, revision: found.revision.id, data, request, limit };
+        let nobody = || AgentRefusal { code: 501, message: "Nobody runs agents here.".to_owned() };
+        let AgentReply { run, code, message, outputs, waits_for } = self.0.agents.get().ok_or_else(nobody)?.run(order).await?;
+        Ok(InvokeReply { run, code, message, outputs, references, waits_for })
+    }
+
+    async fn run_revision(
+        &self,
+        scope: Scope,
+        found: &Retrieved,
+        data: &Value,
+        request: &InvokeRequest,
+        run: RunId,
+        log: &StepLog,
+    ) -> RunEnd {
         let most = request.limit.unwrap_or(RUN_LIMIT);
-        let limit = data::time_limit(&data).map_or(most, |limit| limit.min(most));
-        let post = |below| Post { project: scope.project, run, found, data: &data, request, below, limit };
+        let limit = data::time_limit(data).map_or(most, |limit| limit.min(most));
+        let post = |below| Post { project: scope.project, run, found, data, request, below, limit };
         let work = async {
-            match data::kind(&data) {
+            match data::kind(data) {
                 Some(RevisionKind::Echo) => RunEnd::ok(request.inputs.clone()),
-                Some(RevisionKind::Steps) => self.run_steps(scope, &data, request, log, run).await,
+                Some(RevisionKind::Steps) => self.run_steps(scope, data, request, log, run).await,
                 Some(RevisionKind::Http) => self.run_http(post("")).await,
                 Some(RevisionKind::Service) => self.run_http(post("/invoke")).await,
-                None => RunEnd::failed(400, "Workflow revision has no runnable service URL."),
+                Some(RevisionKind::Agent) | None => RunEnd::failed(400, "Workflow revision has no runnable service URL."),
             }
         };
         let late = |_| RunEnd::failed(504, format!("The run took longer than {} ms.", limit.as_millis()));

@@ -1,6 +1,7 @@
 //! Workflows and environments: artifact, variant and revision, deployment, embeds, and running a revision. It must never know what a tool
 //! is; a step that calls one goes through a port. Only who holds the `Executor` can run anything.
 
+mod agent;
 mod calling;
 pub mod changeset;
 mod commit;
@@ -39,6 +40,7 @@ use kernel::{Clock, Shared};
 use secrets::Secrets;
 use work::Workers;
 
+pub use agent::{AgentOrder, AgentRefusal, AgentReply, AgentRunner};
 pub use calling::CallingWorkflow;
 pub use commit::{Change, Committed, Delta, NewRevision};
 pub use environments::{DEFAULT_ENVIRONMENTS, Deploy, Deployed};
@@ -52,7 +54,7 @@ pub use reference::{Reference, References};
 pub use retention::RunLimits;
 pub use run_stats::{RunBucket, RunStats};
 pub use runs::{Run, RunFilter, RunPage, RunState, reseal};
-pub use steps::{StepCall, StepCaller, StepError, StepRecord, StepState};
+pub use steps::{MAX_RUN as MAX_STEP_BYTES, StepCall, StepCaller, StepError, StepRecord, StepState};
 
 /// The workflows and environments of a deployment.
 #[derive(Clone, Debug)]
@@ -69,6 +71,7 @@ struct Inner {
     limits: RunLimits,
     workers: Workers,
     caller: OnceLock<Arc<dyn StepCaller>>,
+    agents: OnceLock<Arc<dyn AgentRunner>>,
     /// How many runs are under way on this node.
     running: AtomicU64,
 }
@@ -90,10 +93,15 @@ impl Workflows {
     /// The workflows, and the one handle that runs them.
     pub fn open(parts: Parts) -> (Self, Executor) {
         let Parts { db, clock, egress, signer, sealer, secrets, limits, workers } = parts;
-        let (caller, running) = (OnceLock::new(), AtomicU64::new(0));
-        let workflows = Self(Shared::new(Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller, running }));
+        let (caller, agents, running) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
+        let workflows = Self(Shared::new(Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller, agents, running }));
         let executor = Executor::over(workflows.clone());
         (workflows, executor)
+    }
+
+    /// Names who runs agents; they come after workflows in the house, so they are named later.
+    pub fn set_agents(&self, agents: Arc<dyn AgentRunner>) {
+        let _ = self.0.agents.set(agents);
     }
 
     /// Where work of unknown size is done.

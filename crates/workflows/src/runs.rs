@@ -5,7 +5,7 @@ use std::time::Duration;
 use kernel::seal::{SealedColumn, Sealer};
 use kernel::{ApprovalId, ArtifactId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp, suggest};
 use serde_json::Value;
-use store::{Db, Many, PageSize, Row, StoreError, Usage, args, page_bytes, page_sql, row};
+use store::{Db, Many, PageSize, Row, StoreError, Tx, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
 
 use crate::retention::RUNS;
@@ -168,6 +168,13 @@ pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, WorkflowError> {
 impl Workflows {
     /// Writes a run, once: a caller that goes away may make a second try of it.
     pub(crate) async fn record(&self, run: &Run) -> Result<(), StoreError> {
+        let mut tx = self.0.db.begin().await?;
+        self.record_in(&mut tx, run).await?;
+        tx.commit().await
+    }
+
+    /// The same as part of what somebody else writes.
+    pub async fn record_in(&self, tx: &mut Tx, run: &Run) -> Result<(), StoreError> {
         let steps = if run.steps.is_empty() { None } else { serde_json::to_vec(&run.steps).ok() };
         let steps = steps.map(|steps| self.0.sealer.seal(&steps, place(run.id)));
         let micros = i64::try_from(run.duration.as_micros()).unwrap_or(i64::MAX);
@@ -191,11 +198,10 @@ impl Workflows {
             steps: steps,
             size: size.bytes,
         };
-        let mut tx = self.0.db.begin().await?;
         if tx.write_many(Many::insert("workflow_runs", [row], "on conflict do nothing")).await? == 1 {
             tx.count(run.project, RUNS, size).await?;
         }
-        tx.commit().await
+        Ok(())
     }
 
     pub async fn runs(&self, scope: Scope, filter: &RunFilter) -> Result<RunPage, WorkflowError> {

@@ -27,6 +27,7 @@ impl Workflows {
             let calls = self.0.workers.over(scope.project, size(data, LARGE), data, check).await?;
             self.check_calls(scope, &new.slug, &calls).await?;
             self.check_secrets(scope, data).await?;
+            self.check_agent(scope, data).await?;
         }
         self.ensure_defaults(scope, family).await?;
         let mut tx = self.0.db.begin().await?;

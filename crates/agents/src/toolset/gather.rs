@@ -5,13 +5,31 @@ use definitions::config::ToolConfig;
 use kernel::Scope;
 use workflows::WorkflowError;
 
-use super::{Configured, Grants, Toolset};
+use super::{Configured, Grants, ToolOwner, Toolset};
 use crate::{Agent, AgentError, AgentRef, Agents, Reason, store};
 
 impl Agents {
     /// The tools that an agent may use right now.
     pub async fn toolset(&self, scope: Scope, agent: AgentRef) -> Result<Toolset, AgentError> {
         self.grants(scope, agent).await.map(Toolset::of)
+    }
+
+    /// The tools that somebody may use right now.
+    pub async fn toolset_of(&self, scope: Scope, owner: &ToolOwner) -> Result<Toolset, AgentError> {
+        self.grants_of(scope, owner).await.map(Toolset::of)
+    }
+
+    /// What decides about the tools of whoever has them. Configs without an agent are those of one that has nothing else.
+    pub(crate) async fn grants_of(&self, scope: Scope, owner: &ToolOwner) -> Result<Grants, AgentError> {
+        let configs = match owner {
+            ToolOwner::Agent(agent) => return self.grants(scope, *agent).await,
+            ToolOwner::Configs(configs) => configs,
+        };
+        let agent = Agent::of_configs(scope.project, configs.clone(), self.0.clock.now());
+        let apps = self.apps(scope.project).await?;
+        let policy = self.0.calls.project_policy(scope.project).await?;
+        let configured = self.configured(scope, &agent).await?;
+        Ok(Grants::new(agent, Vec::new(), apps, configured, &policy))
     }
 
     /// What decides about an agent's tools. Whoever lists them and whoever calls one asks here.

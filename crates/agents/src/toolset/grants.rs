@@ -100,8 +100,9 @@ impl Grants {
         Self { agent, rows, routes, configured, named, whole, on_call: policy.on_call(), on_op: policy.on_op() }
     }
 
-    pub(crate) fn agent(&self) -> AgentId {
-        self.agent.id
+    /// The agent, where there is a row of it.
+    pub(crate) fn agent(&self) -> Option<AgentId> {
+        Some(self.agent.id).filter(|id| *id != AgentId::nil())
     }
 
     pub(super) fn into_agent(self) -> Agent {

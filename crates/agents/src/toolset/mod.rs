@@ -6,12 +6,20 @@ mod relevance;
 mod select;
 mod tool;
 
+use definitions::config::ToolConfig;
 use grants::Configured;
 pub(crate) use grants::Grants;
 pub use select::{Picked, Selection};
 pub use tool::{GrantedTool, LeftOut};
 
-use crate::Agent;
+use crate::{Agent, AgentRef};
+
+/// Whose tools they are: an agent's, or those of something that names its tools itself.
+#[derive(Clone, Debug)]
+pub enum ToolOwner {
+    Agent(AgentRef),
+    Configs(Vec<ToolConfig>),
+}
 
 /// The tools of one agent at one moment.
 #[derive(Debug)]

@@ -102,7 +102,8 @@ impl Calls {
         self.0.tasks.spawn(async move { stop.run_until_cancelled(telling).await });
     }
 
-    async fn page_of(&self, project: ProjectId, approval: ApprovalId) -> Result<String, CallError> {
+    /// Where a person decides about an approval.
+    pub async fn page_of(&self, project: ProjectId, approval: ApprovalId) -> Result<String, CallError> {
         let row = self.0.db.optional("select slug from projects where id = $1", args![project]).await?;
         let slug: String = row.map_or(Ok(String::new()), |row| row.get("slug"))?;
         Ok((self.0.approval_address)(&self.0.public_url, &slug, approval))

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use work::{LARGE, WorkError, Workers};
 
 pub(crate) use self::record::StepLog;
-pub use self::record::{StepRecord, StepState};
+pub use self::record::{MAX_RUN, StepRecord, StepState};
 use crate::WorkflowError;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::strict);

@@ -12,7 +12,7 @@ use super::{OUTCOME_UNKNOWN, StepError, StepOutcome};
 /// The most bytes of JSON that are kept of one value.
 const MAX_VALUE: usize = 16 << 10;
 /// The most bytes of JSON that are kept of all values of a run.
-const MAX_RUN: usize = 256 << 10;
+pub const MAX_RUN: usize = 256 << 10;
 
 /// One step of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +62,29 @@ impl StepState {
 }
 
 impl StepRecord {
+    /// A step of a run that somebody else made.
+    pub fn new(name: String, call: String, state: StepState, started_at: Timestamp, duration: Duration) -> Self {
+        let (started_us, duration_us) = (started_at.micros(), micros(duration));
+        Self { name, call, state, code: None, error: None, arguments: None, result: None, started_us, duration_us, note: None }
+    }
+
+    /// Keeps a value as text of at most so many bytes, and says so where it is cut; how many bytes are kept.
+    pub fn keep(&mut self, name: &str, value: &Value, most: usize) -> usize {
+        let (kept, bytes, note) = cut(name, value, most.min(MAX_VALUE));
+        if let Some(said) = note {
+            self.add_note(said);
+        }
+        match name {
+            "arguments" => self.arguments = Some(kept),
+            _ => self.result = Some(kept),
+        }
+        bytes
+    }
+
+    fn add_note(&mut self, said: String) {
+        self.note = Some(self.note.take().map_or_else(|| said.clone(), |note| format!("{note} {said}")));
+    }
+
     pub fn started_at(&self) -> Timestamp {
         Timestamp::from_micros(self.started_us)
     }
@@ -154,20 +177,24 @@ impl StepLog {
 impl Entries {
     /// The value, or the beginning of its text with a note.
     fn keep(&mut self, name: &str, value: &Value) -> Value {
-        let text = value.to_string();
-        let most = MAX_VALUE.min(MAX_RUN.saturating_sub(self.kept));
-        if text.len() <= most {
-            self.kept += text.len();
-            return value.clone();
+        let (kept, bytes, note) = cut(name, value, MAX_VALUE.min(MAX_RUN.saturating_sub(self.kept)));
+        self.kept += bytes;
+        if let (Some(step), Some(said)) = (self.steps.last_mut(), note) {
+            step.add_note(said);
         }
-        let end = text.floor_char_boundary(most);
-        self.kept += end;
-        if let Some(step) = self.steps.last_mut() {
-            let said = format!("`{name}` is cut: the first {end} of {} bytes, as text.", text.len());
-            step.note = Some(step.note.take().map_or_else(|| said.clone(), |note| format!("{note} {said}")));
-        }
-        Value::String(text[..end].to_owned())
+        kept
     }
+}
+
+/// A value, or the beginning of its text; how many bytes of it are kept, and what there is to say.
+fn cut(name: &str, value: &Value, most: usize) -> (Value, usize, Option<String>) {
+    let text = value.to_string();
+    if text.len() <= most {
+        return (value.clone(), text.len(), None);
+    }
+    let end = text.floor_char_boundary(most);
+    let said = format!("`{name}` is cut: the first {end} of {} bytes, as text.", text.len());
+    (Value::String(text[..end].to_owned()), end, Some(said))
 }
 
 fn micros(duration: Duration) -> u64 {
