@@ -30,6 +30,8 @@ pub(crate) enum Halt {
     Settled,
     /// It is somebody else's by now.
     Lost,
+    /// The node stops, and another goes on.
+    Stopped,
     /// Our own failure; the run is tried again later.
     Broken(RunError),
 }
@@ -232,10 +234,17 @@ impl Driver<'_> {
     }
 
     async fn run_on(mut self) -> Halt {
+        let stop = &self.runs.0.stop;
         loop {
+            if stop.is_cancelled() {
+                return Halt::Stopped;
+            }
             let used = self.used();
             let done = match self.conversation.next(&used) {
-                Step::Ask(purpose) => Box::pin(self.ask(purpose, used)).await,
+                Step::Ask(purpose) => match stop.run_until_cancelled(Box::pin(self.ask(purpose, used))).await {
+                    Some(done) => done,
+                    None => return Halt::Stopped,
+                },
                 Step::Call => Box::pin(self.call_tools()).await,
                 Step::Stub => self.stub().await,
                 Step::Conclude => Box::pin(self.conclude()).await,

@@ -1,11 +1,13 @@
 //! The engine: takes runs that are due, works on them, and gives them back. A node that dies loses its runs when its leases run out.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernel::{ProjectId, RunId, Timestamp};
 use store::{Db, StoreError};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -23,6 +25,8 @@ const OVERLAP: Duration = Duration::from_mins(1);
 const ALL_DECISIONS: Duration = Duration::from_hours(25);
 /// When a run is tried again that failed by our own fault.
 const AGAIN: Duration = Duration::from_secs(2);
+/// How long calls have to end when the node stops.
+const GRACE: Duration = Duration::from_secs(20);
 /// How many ended runs are told to their deliveries at once.
 const TOLD: i64 = 100;
 const CHANNEL: &str = "toolyard_agent_runs";
@@ -95,18 +99,20 @@ impl AgentRuns {
         let this = self.clone();
         self.0.tasks.spawn(async move {
             let stopping = this.0.stop.clone();
-            let work = slot.cancelled.run_until_cancelled(this.drive(&run));
-            // A node that stops gives its runs back at once; what a call has begun runs to its end all the same.
-            let halt = tokio::select! {
-                halt = work => halt,
-                () = stopping.cancelled() => {
-                    if let Err(error) = rows::let_go(&this.0.db, this.0.node, run.id).await {
-                        tracing::debug!(run = %run.id, %error, "a run could not be given back; its lease runs out");
-                    }
-                    this.tell_others();
-                    return;
+            // A node that stops lets calls under way come to their end, for a while, and gives its runs back.
+            let halt = {
+                let mut work = pin!(slot.cancelled.run_until_cancelled(this.drive(&run)));
+                tokio::select! {
+                    halt = &mut work => halt,
+                    () = stopping.cancelled() => timeout(GRACE, &mut work).await.unwrap_or(Some(Halt::Stopped)),
                 }
             };
+            if let Some(Halt::Stopped) = halt {
+                if let Err(error) = rows::let_go(&this.0.db, this.0.node, run.id).await {
+                    tracing::debug!(run = %run.id, %error, "a run could not be given back; its lease runs out");
+                }
+                this.tell_others();
+            }
             if let Some(Halt::Broken(error)) = halt {
                 tracing::error!(run = %run.id, project = %run.project, %error, "a run of an agent was interrupted; it is tried again");
                 this.try_later(&run).await;

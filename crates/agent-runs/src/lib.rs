@@ -63,8 +63,6 @@ pub struct Settings {
     pub lease: Duration,
     /// How many runs of a project may be open at once, those that wait for people too.
     pub open_runs: i64,
-    /// How long ended runs and their sessions are kept.
-    pub retention: Duration,
     /// Whether nothing runs here.
     pub paused: bool,
 }
@@ -76,7 +74,6 @@ impl Default for Settings {
             project_concurrency: 256,
             lease: Duration::from_secs(30),
             open_runs: 20_000,
-            retention: Duration::from_hours(90 * 24),
             paused: false,
         }
     }

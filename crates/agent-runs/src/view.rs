@@ -113,9 +113,9 @@ impl AgentRuns {
         }
     }
 
-    /// Drops runs that ended long ago, with what they and their sessions hold; how many.
-    pub async fn forget(&self, project: ProjectId) -> Result<u64, StoreError> {
-        let before = self.0.clock.now().minus(self.0.settings.retention);
+    /// Drops runs that were kept for so long, with what they and their sessions hold; how many.
+    pub async fn forget(&self, project: ProjectId, kept_for: Duration) -> Result<u64, StoreError> {
+        let before = self.0.clock.now().minus(kept_for);
         let mut forgotten = 0;
         loop {
             let sql =

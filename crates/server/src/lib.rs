@@ -42,12 +42,13 @@ use ::secrets::Secrets;
 use ::triggers::Triggers;
 use ::workflows::Workflows;
 use accounts::Accounts;
+use agent_runs::AgentRuns;
 use calls::Calls;
 use definitions::Definitions;
 use discovery::Discovery;
 use kernel::key::KeyHash;
 use kernel::signed::Signer;
-use kernel::{Clock, Shared, Timestamp};
+use kernel::{Clock, Shared, Timestamp, WeakShared};
 use store::Db;
 use work::Workers;
 
@@ -78,6 +79,7 @@ pub struct Parts {
     pub discovery: Discovery,
     pub triggers: Triggers,
     pub agents: Agents,
+    pub agent_runs: AgentRuns,
     pub mcp: Mcp,
     pub signer: Signer,
     pub operator_key: KeyHash,
@@ -143,6 +145,15 @@ fn run_limit(request: Duration) -> Duration {
 impl App {
     pub fn new(parts: Parts) -> Self {
         Self(Shared::new(parts))
+    }
+
+    /// The same for what the edge itself holds, without keeping it alive.
+    pub(crate) fn downgrade(&self) -> WeakShared<Parts> {
+        self.0.downgrade()
+    }
+
+    pub(crate) fn upgrade(weak: &WeakShared<Parts>) -> Option<Self> {
+        weak.upgrade().map(Self)
     }
 }
 

@@ -155,6 +155,7 @@ fn workflow_table() -> OpenApiRouter<App> {
         .routes(routes!(workflows::runs::list))
         .routes(routes!(workflows::run_stats::fetch))
         .routes(routes!(workflows::runs::fetch))
+        .routes(routes!(workflows::runs::cancel))
         .routes(routes!(workflows::runs::signing_secret))
         .routes(routes!(workflows::history::query))
         .routes(routes!(workflows::history::create))
@@ -360,6 +361,7 @@ pub fn service(mut router: Router<App>, app: App) -> Service {
     let router = router.fallback(watch::not_found).method_not_allowed_fallback(watch::wrong_method);
     // Ops and pages of the dashboard are requests to our own routes; they are answered without a socket and without the layers below.
     let inside = router.clone().with_state(app.clone());
+    app.agent_runs.set_routes(std::sync::Arc::new(tools::ops::OwnFor { router: router.clone(), app: app.downgrade() }));
     let mut router = router
         .merge(dashboard::routes(&app, inside.clone()))
         .layer(axum::Extension(tools::ops::Inside(inside)))

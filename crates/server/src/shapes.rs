@@ -1,5 +1,6 @@
 //! What texts of requests look like, for the document: each has one entry there, made from what the domains themselves know.
 
+use agent_runs::RunState as AgentState;
 use agents::Status;
 use calls::{ApprovalStatus, Outcome};
 use definitions::format::Format;
@@ -11,6 +12,7 @@ use utoipa::{PartialSchema, ToSchema};
 use workflows::RunState;
 
 use crate::access::{RUN_SERVICE, VIEW_SECRET};
+use crate::workflows::runs::{OPEN, RUNNING};
 
 /// A text of a certain form.
 fn text(description: &str, pattern: &str, most: Option<usize>) -> RefOr<Schema> {
@@ -91,9 +93,13 @@ shapes! {
     /// How a call ended.
     OutcomeWord => |told| words(told, Outcome::ALL.map(Outcome::name));
     /// How a run ended.
-    RunWord => |told| words(told, RunState::ALL.map(RunState::name));
+    RunWord => |told| words(told, RunState::ALL.map(RunState::name).into_iter().chain([RUNNING]));
+    /// How runs ended, or `open` for those of agents that have not.
+    RunFilterWord => |told| words(told, RunState::ALL.map(RunState::name).into_iter().chain([OPEN]));
     /// How a delivery stands.
     DeliveryWord => |told| words(told, State::ALL.map(State::name));
+    /// How a run of an agent stands.
+    RunStateWord => |told| words(told, AgentState::ALL.map(AgentState::name));
     /// Only an active agent uses tools.
     AgentWord => |told| words(told, Status::ALL.map(Status::name));
     /// Only what is assigned, or every connected app that is not switched off.

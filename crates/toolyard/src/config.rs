@@ -90,6 +90,15 @@ pub struct Settings {
     /// Runs of triggers that one node makes at once; half of them for one project at most [default: 64]
     #[arg(long, env = "TOOLYARD_TRIGGER_CONCURRENCY", global = true, hide_short_help = true, value_name = "RUNS")]
     pub trigger_concurrency: Option<usize>,
+    /// Runs of agents that one node works on at once; half of them for one project at most [default: 512]
+    #[arg(long, env = "TOOLYARD_AGENT_CONCURRENCY", global = true, hide_short_help = true, value_name = "RUNS")]
+    pub agent_concurrency: Option<usize>,
+    /// Runs of agents that a project may have open at once, also those that wait for people [default: 20000]
+    #[arg(long, env = "TOOLYARD_OPEN_AGENT_RUNS", global = true, hide_short_help = true, value_name = "RUNS")]
+    pub open_agent_runs: Option<u32>,
+    /// An OTLP collector that gets a trace of each run of an agent, such as http://127.0.0.1:4318 [default: none]
+    #[arg(long, env = "TOOLYARD_OTLP_ENDPOINT", global = true, hide_short_help = true, value_name = "URL")]
+    pub otlp_endpoint: Option<String>,
     /// Seconds after which the work of a node that went away is taken over [default: 30]
     #[arg(long, env = "TOOLYARD_TRIGGER_LEASE", global = true, hide_short_help = true, value_name = "SECONDS")]
     pub trigger_lease: Option<u64>,
@@ -285,6 +294,19 @@ const ENTRIES: &[Entry] = &[
         text: |s| s.trigger_concurrency.map(|n| n.to_string()),
         default: |c| c.triggers.concurrency.to_string(),
     },
+    Entry {
+        name: "agent_concurrency",
+        secret: false,
+        text: |s| s.agent_concurrency.map(|n| n.to_string()),
+        default: |c| c.agent_runs.concurrency.to_string(),
+    },
+    Entry {
+        name: "open_agent_runs",
+        secret: false,
+        text: |s| s.open_agent_runs.map(|n| n.to_string()),
+        default: |c| c.agent_runs.open_runs.to_string(),
+    },
+    Entry { name: "otlp_endpoint", secret: false, text: |s| s.otlp_endpoint.clone(), default: |_| String::new() },
     Entry {
         name: "trigger_lease",
         secret: false,
@@ -489,6 +511,8 @@ pub struct Config {
     pub quotas: Quotas,
     pub service_timeout: TimeLimits,
     pub triggers: triggers::Settings,
+    pub agent_runs: agent_runs::Settings,
+    pub otlp_endpoint: Option<url::Url>,
     pub audit: calls::AuditSettings,
     pub sentence_model: bool,
     pub embeddings: Option<::embeddings::Settings>,
@@ -621,6 +645,15 @@ impl Config {
         if let Some(days) = line.trigger_retention.or(file.trigger_retention) {
             triggers.retention = Duration::from_secs(days.max(1).saturating_mul(DAY));
         }
+        let mut agent_runs =
+            agent_runs::Settings { paused, lease: triggers.lease, retention: quotas.runs.retention, ..agent_runs::Settings::default() };
+        if let Some(runs) = line.agent_concurrency.or(file.agent_concurrency) {
+            agent_runs.concurrency = runs.max(1);
+            agent_runs.project_concurrency = (runs / 2).max(1);
+        }
+        if let Some(runs) = line.open_agent_runs.or(file.open_agent_runs) {
+            agent_runs.open_runs = i64::from(runs.max(1));
+        }
         let reads_first = match line.audit_reads.or(file.audit_reads).as_deref() {
             None | Some("after") => false,
             Some("before") => true,
@@ -654,6 +687,8 @@ impl Config {
             quotas,
             service_timeout,
             triggers,
+            agent_runs,
+            otlp_endpoint: web_address("otlp_endpoint", line.otlp_endpoint.or(file.otlp_endpoint))?,
             audit: calls::AuditSettings { reads_first, sync, lease: triggers.lease },
             sentence_model,
             embeddings,

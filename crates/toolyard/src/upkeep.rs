@@ -44,10 +44,10 @@ impl Yard {
         let (accounts, calls, workflows, secrets) =
             (self.accounts.clone(), self.calls.clone(), self.workflows.clone(), self.secrets.clone());
         let (people, grants, triggers) = (self.people.clone(), self.grants.clone(), self.triggers.clone());
-        let (clock, record) = (self.clock.clone(), self.config.quotas.longest_record());
+        let (clock, record, agent_runs) = (self.clock.clone(), self.config.quotas.longest_record(), self.agent_runs.clone());
         let forgetting = async move {
             loop {
-                if let Err(error) = forget(&accounts, &calls, &workflows, &secrets).await {
+                if let Err(error) = forget(&accounts, &calls, &workflows, &secrets, &agent_runs).await {
                     tracing::warn!(%error, "what is old could not be dropped");
                 }
                 if let Err(error) = people.forget().await {
@@ -73,7 +73,7 @@ impl Yard {
     /// Drops runs, calls and approvals that projects kept for long enough, and the oldest of what they keep too much of; and codes, tokens,
     /// clients and grants that are over.
     pub async fn forget(&self) -> anyhow::Result<()> {
-        forget(&self.accounts, &self.calls, &self.workflows, &self.secrets).await?;
+        forget(&self.accounts, &self.calls, &self.workflows, &self.secrets, &self.agent_runs).await?;
         self.grants.forget().await?;
         let before = self.clock.now().minus(self.config.quotas.longest_record());
         forget_grants(&self.grants, &self.calls, &self.triggers, before).await?;
@@ -138,10 +138,12 @@ async fn forget(
     calls: &calls::Calls,
     workflows: &workflows::Workflows,
     secrets: &secrets::Secrets,
+    agent_runs: &agent_runs::AgentRuns,
 ) -> anyhow::Result<()> {
     for project in accounts.list_projects().await? {
         let own = accounts.retention(project.id).await?;
-        let runs = workflows.forget_runs(project.id, kept_for(own.runs, workflows.run_retention())).await?;
+        let kept = kept_for(own.runs, workflows.run_retention());
+        let runs = workflows.forget_runs(project.id, kept).await? + agent_runs.forget(project.id, kept).await?;
         let Forgotten { calls, approvals } = calls.forget(project.id).await?;
         let reads = secrets.forget_reads(project.id).await?;
         if runs + calls + approvals + reads > 0 {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::Accounts;
+use agent_runs::{AgentRun, AgentRuns};
 use agents::Agents;
 use anyhow::Context;
 use axum::Router;
@@ -17,10 +18,11 @@ use definitions::Definitions;
 use discovery::{Discovery, Finder};
 use egress::Egress;
 use embeddings::Embeddings;
+use futures_util::future::BoxFuture;
 use grants::Grants;
 use imports::{Imports, Mirror};
 use kernel::key::PlainKey;
-use kernel::{Clock, Timestamp};
+use kernel::{Clock, DeliveryId, Scope, Timestamp};
 use mcp_client::Mcp;
 use native::Native;
 use openapi::OpenApi;
@@ -29,9 +31,9 @@ use secrets::Secrets;
 use sentences::Sentences;
 use server::addresses::DiscoveryAddresses;
 use server::{App, ConnectionLimits, Options, Parts};
-use store::Db;
+use store::{Db, StoreError};
 use tokio::net::TcpListener;
-use triggers::{EventSource, Triggers};
+use triggers::{Completion, EventSource, State, TriggerError, Triggers};
 use work::Workers;
 use workflows::Workflows;
 
@@ -70,6 +72,7 @@ pub struct Yard {
     pub calls: Calls,
     pub triggers: Triggers,
     pub agents: Agents,
+    pub agent_runs: AgentRuns,
     /// Kept here, because connections only point at them.
     pub consumers: [Arc<dyn Consumer>; 3],
     pub operator_key: PlainKey,
@@ -237,6 +240,23 @@ impl Yard {
             definitions: definitions.clone(),
             calls: calls.clone(),
         });
+        let agent_runs = AgentRuns::new(agent_runs::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            sealer: vault.sealer.clone(),
+            workers: workers.clone(),
+            egress: egress.clone(),
+            accounts: accounts.clone(),
+            catalog: catalog.clone(),
+            connections: connections.clone(),
+            secrets: secrets.clone(),
+            workflows: workflows.clone(),
+            calls: calls.clone(),
+            agents: agents.clone(),
+            settings: config.agent_runs,
+            collector: collector(&config)?,
+        });
+        agent_runs.set_deliveries(Arc::new(WaitingDeliveries(triggers.clone())));
         let consumers: [Arc<dyn Consumer>; 3] = [Arc::new(calls.clone()), Arc::new(triggers.clone()), Arc::new(agents.clone())];
         for consumer in &consumers {
             connections.register(consumer);
@@ -272,6 +292,7 @@ impl Yard {
             calls,
             triggers,
             agents,
+            agent_runs,
             consumers,
             operator_key,
             started_at,
@@ -300,6 +321,7 @@ impl Yard {
             triggers: self.triggers.clone(),
             mcp: mcp::Mcp::default(),
             agents: self.agents.clone(),
+            agent_runs: self.agent_runs.clone(),
             signer: self.vault.signer.clone(),
             operator_key: self.operator_key.hash(),
             metrics: server::operations::Metrics::default(),
@@ -326,12 +348,41 @@ impl Yard {
     pub async fn close(&self) {
         self.upkeep.end().await;
         self.triggers.drain().await;
+        self.agent_runs.drain().await;
         self.imports.drain().await;
         self.calls.drain().await;
         self.discovery.drain().await;
         self.connections.drain().await;
         self.mcp.close().await;
         self.db.close().await;
+    }
+}
+
+/// Deliveries that wait for runs of agents.
+#[derive(Debug)]
+struct WaitingDeliveries(Triggers);
+
+impl agent_runs::Deliveries for WaitingDeliveries {
+    fn ended<'a>(&'a self, run: &'a AgentRun, delivery: DeliveryId) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let scope = Scope::operator(run.project);
+            let state = match self.0.delivery(scope, delivery).await {
+                Ok((found, _)) => found.state,
+                Err(TriggerError::Store(error)) => return Err(error),
+                Err(_) => return Ok(true),
+            };
+            match state {
+                // Its node is about to write that it waits.
+                State::Leased => return Ok(false),
+                State::Waiting => {}
+                _ => return Ok(true),
+            }
+            let end = Completion { code: run.code.unwrap_or(500), message: run.message.clone(), outputs: run.outputs.clone() };
+            match self.0.complete(scope, delivery, end).await {
+                Err(TriggerError::Store(error)) => Err(error),
+                _ => Ok(true),
+            }
+        })
     }
 }
 
@@ -371,6 +422,13 @@ fn embeddings(config: &Config, db: &Db, clock: &Clock) -> anyhow::Result<Option<
     let Some(settings) = config.embeddings.clone() else { return Ok(None) };
     let egress = egress_to(config, &settings.url, "embeddings_url")?;
     Ok(Some(Arc::new(Embeddings::new(settings, egress, db.clone(), clock.clone())?)))
+}
+
+/// Where traces of agents' runs go, where the operator has a collector.
+fn collector(config: &Config) -> anyhow::Result<Option<agent_runs::Collector>> {
+    let Some(url) = config.otlp_endpoint.clone() else { return Ok(None) };
+    let egress = egress_to(config, &url, "otlp_endpoint")?;
+    Ok(Some(agent_runs::Collector { url, egress }))
 }
 
 /// Composio, where the operator has a key for it.

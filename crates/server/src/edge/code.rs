@@ -130,6 +130,7 @@ codes! {
     EnvironmentNotFound, "environment_not_found", NOT_FOUND, "There is no such environment, or no such variant or revision of one.";
     VersionNotFound, "version_not_found", NOT_FOUND, "A version is a number from 0 on, and this is none.";
     RunNotFound, "run_not_found", NOT_FOUND, "There is no such run.";
+    RunEnded, "run_ended", CONFLICT, "The run has ended already, or ends with its caller.";
     NotDeployed, "not_deployed", NOT_FOUND, "The workflow is not deployed to the environment.";
     SlugReserved, "slug_reserved", BAD_REQUEST, "Slugs that begin with `__ag__` are reserved.";
     RevisionInvalid, "revision_invalid", UNPROCESSABLE_ENTITY, "The data of a workflow or environment cannot be taken.";

@@ -301,6 +301,25 @@ impl From<imports::ImportError> for ApiError {
     }
 }
 
+impl From<agent_runs::RunError> for ApiError {
+    fn from(error: agent_runs::RunError) -> Self {
+        use agent_runs::RunError as E;
+        let text = error.to_string();
+        match error {
+            E::NotFound => Self::new(Code::RunNotFound, text),
+            E::Ended(state) => Self::conflict(Code::RunEnded, text, json!({"state": state})),
+            E::Invalid(_) => Self::unprocessable(text),
+            E::TooMany(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
+            E::KeyReused => Self::new(Code::IdempotencyKeyReused, text),
+            E::Agent(error) => error.into(),
+            E::Call(error) => error.into(),
+            E::Work(error) => error.into(),
+            E::Store(error) => error.into(),
+            E::Sealed(_) | E::Broken(_) => Self::internal(&text),
+        }
+    }
+}
+
 impl From<workflows::RowKind> for Code {
     fn from(kind: workflows::RowKind) -> Self {
         match kind {

@@ -1,5 +1,6 @@
 //! `/tools/ops`: what an agent may ask of Toolyard itself, called without a runner.
 
+use agent_runs::RoutesFor;
 use axum::body::Body;
 use axum::extract::State;
 use axum::{Extension, Json, Router};
@@ -22,7 +23,7 @@ use crate::edge::auth::{OnBehalf, RunTools, ViewTools};
 use crate::edge::mount;
 use crate::edge::watch::{Unrouted, within};
 use crate::edge::{ApiResult, NoFilters, OptionalPayload, PathOf, QueryOf, Scoped};
-use crate::{App, run_limit};
+use crate::{App, Parts, run_limit};
 
 /// The most bytes of an answer of our own that are read.
 const MAX_ANSWER: usize = 4 << 20;
@@ -67,6 +68,20 @@ impl OwnRoutes for Own {
             };
             Ok((status, body))
         })
+    }
+}
+
+/// Our own routes for runs that have no request of their own.
+#[derive(Debug)]
+pub(crate) struct OwnFor {
+    pub(crate) router: Router<App>,
+    pub(crate) app: kernel::WeakShared<Parts>,
+}
+
+impl RoutesFor for OwnFor {
+    fn routes(&self, scope: Scope) -> Box<dyn OwnRoutes> {
+        let router = App::upgrade(&self.app).map_or_else(Router::new, |app| self.router.clone().with_state(app));
+        Box::new(Own { scope, router, headers: HeaderMap::new() })
     }
 }
 

@@ -233,6 +233,7 @@ pub(crate) async fn cancel(
     PathOf(id): PathOf<Uuid>,
 ) -> ApiResult<Json<DeliveryAnswer>> {
     let delivery = app.triggers.cancel(scope, DeliveryId::from(id)).await?;
+    app.agent_runs.cancel_of(scope, delivery.id).await?;
     answer(&app, scope, delivery).await
 }
 

@@ -1,16 +1,23 @@
 //! `GET /workflows/runs` and the secret that signs runs over HTTP.
 
-use ::workflows::{Run, RunFilter, StepRecord};
+use ::workflows::{Run, RunFilter, RunState, StepRecord};
+use agent_runs::{AgentRun, AgentRunFilter, RunError, RunState as AgentState, Used};
 use axum::extract::State;
-use kernel::{ArtifactId, RunId};
+use kernel::suggest::did_you_mean;
+use kernel::{ArtifactId, RunId, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::auth::{EditWorkflows, ViewWorkflows};
-use crate::edge::{ApiResult, Json, PathOf, QueryOf, Scoped};
+use crate::edge::auth::{EditWorkflows, RunWorkflows, ViewWorkflows};
+use crate::edge::{ApiError, ApiResult, Json, PathOf, QueryOf, Scoped};
+
+/// Every run of an agent that has not ended.
+pub(crate) const OPEN: &str = "open";
+/// Such a run, unless it waits for a person.
+pub(crate) const RUNNING: &str = "running";
 
 /// A run for the record.
 #[derive(Debug, Serialize, ToSchema)]
@@ -35,6 +42,99 @@ pub struct RunBody {
     /// What each step did, in order; only where one run is read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<RunStep>,
+    /// For a run of an agent, where one run is read or open runs are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRunBody>,
+}
+
+/// Where a run of an agent stands.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AgentRunBody {
+    /// `ready`, `running`, `waiting` for a person, `done`, `failed`, `limit` or `cancelled`.
+    #[schema(value_type = crate::shapes::RunStateWord)]
+    pub state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The approval that it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<Uuid>,
+    /// Where a person decides about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_url: Option<String>,
+    pub usage: RunUsage,
+}
+
+/// What a run of an agent has used.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunUsage {
+    pub turns: u64,
+    pub tool_calls: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// The part of `input_tokens` that came from a cache.
+    pub cached_input_tokens: u64,
+    /// By the prices that the agent's author gave; 0 without them.
+    pub usd: f64,
+    /// The time in which it was at work.
+    pub seconds: f64,
+}
+
+impl From<Used> for RunUsage {
+    fn from(used: Used) -> Self {
+        Self {
+            turns: used.turns,
+            tool_calls: used.tool_calls,
+            input_tokens: used.tokens.input,
+            output_tokens: used.tokens.output,
+            cached_input_tokens: used.tokens.cached_input,
+            usd: used.usd,
+            seconds: used.active.as_secs_f64(),
+        }
+    }
+}
+
+impl RunBody {
+    /// A run that has no record yet, or more to say than its record.
+    async fn of_agent(app: &App, run: AgentRun) -> ApiResult<Self> {
+        let approval_url = app.agent_runs.approval_url(&run).await?;
+        let is_over = run.state.is_over();
+        let ended = run.ended_at.unwrap_or_else(|| app.clock.now());
+        let agent = AgentRunBody {
+            state: run.state.name(),
+            session_id: run.session,
+            approval_id: run.approval.map(kernel::ApprovalId::uuid),
+            approval_url,
+            usage: run.used.into(),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a run takes far less than what a float holds exactly")]
+        let duration_ms = ended.micros().saturating_sub(run.created_at.micros()) as f64 / 1000.0;
+        Ok(Self {
+            id: run.id.uuid(),
+            workflow_id: run.workflow.uuid(),
+            workflow_revision_id: run.revision.uuid(),
+            key_id: run.key.uuid(),
+            state: word(run.state),
+            approval_id: run.approval.map(kernel::ApprovalId::uuid),
+            status: RunStatus { code: run.code.unwrap_or(202), message: run.message.filter(|_| is_over) },
+            inputs: run.inputs,
+            outputs: run.outputs,
+            duration_ms,
+            created_at: run.created_at.to_string(),
+            steps: Vec::new(),
+            agent: Some(agent),
+        })
+    }
+}
+
+/// What the state of an agent's run is called where runs of all kinds are.
+fn word(state: AgentState) -> &'static str {
+    match state {
+        AgentState::Ready | AgentState::Running => RUNNING,
+        AgentState::Waiting => RunState::Waiting.name(),
+        AgentState::Done => RunState::Succeeded.name(),
+        AgentState::Failed | AgentState::Limit => RunState::Failed.name(),
+        AgentState::Cancelled => RunState::Cancelled.name(),
+    }
 }
 
 /// What a step of a run did. Values above 16 KiB, or above 256 KiB for the whole run, are cut.
@@ -102,6 +202,7 @@ impl From<Run> for RunBody {
             duration_ms: run.duration.as_secs_f64() * 1000.0,
             created_at: run.created_at.to_string(),
             steps: run.steps.into_iter().map(Into::into).collect(),
+            agent: None,
         }
     }
 }
@@ -128,8 +229,8 @@ pub struct RunsAnswer {
 #[serde(deny_unknown_fields)]
 pub struct ListRuns {
     pub workflow_id: Option<Uuid>,
-    /// How they ended.
-    #[param(inline, required = false, value_type = crate::shapes::RunWord)]
+    /// How they ended. `open` lists the runs of agents that have not.
+    #[param(inline, required = false, value_type = crate::shapes::RunFilterWord)]
     pub state: Option<String>,
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
@@ -146,9 +247,27 @@ pub(crate) async fn list(
     QueryOf(list): QueryOf<ListRuns>,
 ) -> ApiResult<Json<RunsAnswer>> {
     let ListRuns { workflow_id, state, limit, cursor } = list;
-    let filter = RunFilter { workflow: workflow_id.map(ArtifactId::from), state, limit, cursor };
+    let workflow = workflow_id.map(ArtifactId::from);
+    if state.as_deref() == Some(OPEN) {
+        return list_open(scope, &app, AgentRunFilter { state: None, workflow, limit, cursor: cursor.map(RunId::from) }).await;
+    }
+    let known = || RunState::ALL.map(RunState::name).into_iter().chain([OPEN]);
+    if let Some(state) = state.as_deref().filter(|state| known().all(|known| known != *state)) {
+        let (near, all) = (did_you_mean(state, known()), known().collect::<Vec<_>>().join(", "));
+        return Err(ApiError::unprocessable(format!("`{state}` is not a state of a run; there are {all}.{near}")));
+    }
+    let filter = RunFilter { workflow, state, limit, cursor };
     let page = app.workflows.runs(scope, &filter).await?;
     Ok(Json(RunsAnswer { count: page.runs.len(), cursor: page.cursor, runs: page.runs.into_iter().map(Into::into).collect() }))
+}
+
+async fn list_open(scope: Scope, app: &App, filter: AgentRunFilter) -> ApiResult<Json<RunsAnswer>> {
+    let page = app.agent_runs.list(scope, &filter).await?;
+    let mut runs = Vec::with_capacity(page.runs.len());
+    for run in page.runs {
+        runs.push(RunBody::of_agent(app, run).await?);
+    }
+    Ok(Json(RunsAnswer { count: runs.len(), cursor: page.cursor.map(|cursor| cursor.to_string()), runs }))
 }
 
 /// Read a run, with its steps
@@ -159,7 +278,37 @@ pub(crate) async fn fetch(
     State(app): State<App>,
     PathOf(id): PathOf<RunId>,
 ) -> ApiResult<Json<RunAnswer>> {
-    Ok(Json(RunAnswer { count: 1, run: app.workflows.run(scope, id).await?.into() }))
+    let body = match app.agent_runs.get(scope, id).await {
+        Ok(run) => {
+            let steps = app.agent_runs.steps(scope, id).await?;
+            RunBody { steps: steps.into_iter().map(Into::into).collect(), ..RunBody::of_agent(&app, run).await? }
+        }
+        Err(RunError::NotFound) => app.workflows.run(scope, id).await?.into(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Json(RunAnswer { count: 1, run: body }))
+}
+
+/// Cancel a run of an agent
+///
+/// It ends at once, whichever node works on it. A call of a tool that is under way runs to its end. Runs of other workflows end with their
+/// caller and cannot be cancelled.
+#[utoipa::path(post, path = "/workflows/runs/{run_id}/cancel", operation_id = "cancel_workflow_run", tag = "Workflows", security(("key" = ["run_workflows"])),
+    params(("run_id" = Uuid, Path)), responses((status = 200, body = RunAnswer), (status = 404, description = "No such run"),
+        (status = 409, description = "It has ended already, or ends with its caller")))]
+pub(crate) async fn cancel(
+    Scoped(scope, _): Scoped<RunWorkflows>,
+    State(app): State<App>,
+    PathOf(id): PathOf<RunId>,
+) -> ApiResult<Json<RunAnswer>> {
+    match app.agent_runs.cancel(scope, id).await {
+        Ok(run) => Ok(Json(RunAnswer { count: 1, run: RunBody::of_agent(&app, run).await? })),
+        Err(RunError::NotFound) => {
+            app.workflows.run(scope, id).await?;
+            Err(RunError::Ended("over").into())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The secret behind `X-Toolyard-Signature`.

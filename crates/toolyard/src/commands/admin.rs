@@ -275,6 +275,7 @@ async fn rotate_sealing(yard: &Yard, finish: bool) -> anyhow::Result<()> {
     triggers::reseal(&yard.db, &sealer).await?;
     imports::reseal(&yard.db, &sealer).await?;
     workflows::reseal(&yard.db, &sealer).await?;
+    agent_runs::reseal(&yard.db, &sealer).await?;
     secrets::reseal(&yard.db, &sealer).await?;
     people::reseal(&yard.db, &sealer).await?;
     calls::reseal(&yard.db, &sealer).await?;
@@ -285,6 +286,7 @@ async fn rotate_sealing(yard: &Yard, finish: bool) -> anyhow::Result<()> {
         triggers::reseal(&yard.db, &sealer).await?;
         imports::reseal(&yard.db, &sealer).await?;
         workflows::reseal(&yard.db, &sealer).await?;
+        agent_runs::reseal(&yard.db, &sealer).await?;
         secrets::reseal(&yard.db, &sealer).await?;
         people::reseal(&yard.db, &sealer).await?;
         calls::reseal(&yard.db, &sealer).await?;

@@ -1,5 +1,6 @@
 //! `toolyard bench`: figures that anyone can see for themselves. Each run but `retrieval` starts a server of its own in a temporary directory.
 
+mod agents;
 mod dashboard;
 mod fairness;
 mod histories;
@@ -52,6 +53,8 @@ actions:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BenchCommand {
+    /// What a model's turn takes beside the model, runs of agents at the same time, and runs that wait for people
+    Agents(agents::AgentsArgs),
     /// Memory of an idle server and the time to answer /health
     Idle(Rounds),
     /// A call through Toolyard beside the same call made directly, and how many of them a second
@@ -106,6 +109,7 @@ pub(super) enum BenchCommand {
 
 pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
+        BenchCommand::Agents(args) => Box::pin(agents::run(args)).await,
         BenchCommand::Idle(rounds) => idle(&rounds).await,
         BenchCommand::Calls { seconds, concurrency, rounds } => calls(Duration::from_secs(seconds), concurrency, &rounds).await,
         BenchCommand::Dashboard(args) => Box::pin(dashboard::run(args)).await,

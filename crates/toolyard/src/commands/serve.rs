@@ -27,6 +27,7 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     yard.calls.start().await.context("cannot look after the record of calls")?;
     yard.imports.start();
     yard.triggers.start().await.context("cannot start the triggers")?;
+    yard.agent_runs.start().await.context("cannot start the runs of agents")?;
     yard.start_composio();
     yard.start_embeddings();
     yard.start_forgetting();

@@ -166,7 +166,7 @@ struct RunsArgs {
     command: Option<RunsCommand>,
     /// Only those of this workflow
     slug: Option<String>,
-    /// How they ended: succeeded, failed, waiting or cancelled
+    /// How they ended: succeeded, failed, waiting or cancelled; or open, for those of agents that have not
     #[arg(long)]
     state: Option<String>,
     #[arg(long, value_name = "N", default_value_t = 50)]
@@ -182,6 +182,16 @@ struct RunsArgs {
 enum RunsCommand {
     /// Count runs over a time, by how they ended
     Stats(StatsArgs),
+    /// Cancel a run of an agent: it ends at once, wherever it is worked on
+    Cancel {
+        /// Its id, or the end of it as the list of open runs shows it
+        id: String,
+        /// Print the answer as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
     /// Show a run: what went in and out, and what each step did
     Show {
         /// Its id, or the end of it as the list shows it
@@ -243,6 +253,13 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             show_run(&Client::new(&config, &remote)?, &id, json).await
         }
         WorkflowCommand::Runs(RunsArgs { command: Some(RunsCommand::Stats(args)), .. }) => run_stats(&config, &args).await,
+        WorkflowCommand::Runs(RunsArgs { command: Some(RunsCommand::Cancel { id, json, remote }), .. }) => {
+            let client = Client::new(&config, &remote)?;
+            let id = run_id(&client, &id, "?state=open&limit=500").await?;
+            let reply = client.post(&format!("/workflows/runs/{id}/cancel"), &json!({})).await?;
+            print::done(&reply, json, &format!("cancelled {id}"));
+            Ok(())
+        }
         WorkflowCommand::Runs(args) => runs(&Client::new(&config, &args.remote)?, &args).await,
         WorkflowCommand::Archive { slug, undo, consent, remote } => {
             let client = Client::new(&config, &remote)?;
@@ -400,11 +417,18 @@ async fn run_stats(config: &Config, args: &StatsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The id of the run that is meant, among those that the query lists.
+async fn run_id(client: &Client, written: &str, query: &str) -> anyhow::Result<String> {
+    if names::is_whole(written) {
+        return Ok(written.to_owned());
+    }
+    names::RUN.id(list(&client.get(&format!("/workflows/runs{query}")).await?, "runs"), written)
+}
+
 async fn show_run(client: &Client, written: &str, json: bool) -> anyhow::Result<()> {
-    let id = if names::is_whole(written) {
-        written.to_owned()
-    } else {
-        names::RUN.id(list(&client.get("/workflows/runs?limit=500").await?, "runs"), written)?
+    let id = match run_id(client, written, "?limit=500").await {
+        Ok(id) => id,
+        Err(unknown) => run_id(client, written, "?state=open&limit=500").await.map_err(|_| unknown)?,
     };
     let reply = client.get(&format!("/workflows/runs/{id}")).await?;
     let run = &reply["run"];
@@ -416,6 +440,7 @@ async fn show_run(client: &Client, written: &str, json: bool) -> anyhow::Result<
     let (state, started) = (text(run, "state"), print::time(&text(run, "created_at")));
     print::out(&format!("{} {}, {state}, {}, {started}\n", status["code"], text(status, "message"), took(run)));
     show_value("inputs", &run["inputs"]);
+    show_value("agent", &run["agent"]);
     for step in list(run, "steps") {
         print::out(&format!("\n{}: {}, {}, {}\n", text(step, "name"), text(step, "state"), took(step), text(step, "call")));
         for name in ["arguments", "result", "status", "note"] {

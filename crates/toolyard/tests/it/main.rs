@@ -7,8 +7,10 @@ mod support;
 
 mod access;
 mod admin;
+mod agent_chaos;
 mod agent_keys;
 mod agent_loops;
+mod agent_runs;
 mod agenta_sdk;
 mod agents;
 mod aliases;

@@ -45,6 +45,32 @@ struct Run {
     created_at: String,
     #[serde(default)]
     steps: Option<Vec<Step>>,
+    agent: Option<AgentPart>,
+}
+
+/// What only runs of agents have.
+#[derive(Debug, Deserialize)]
+struct AgentPart {
+    state: String,
+    approval_url: Option<String>,
+    usage: Used,
+}
+
+#[derive(Debug, Deserialize)]
+struct Used {
+    turns: u64,
+    tool_calls: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    usd: f64,
+}
+
+impl Used {
+    fn shown(&self) -> String {
+        let cost = if self.usd > 0.0 { format!(", ${:.4}", self.usd) } else { String::new() };
+        let Self { turns, tool_calls, input_tokens, output_tokens, .. } = self;
+        format!("{turns} turns, {tool_calls} calls, {input_tokens} tokens read and {output_tokens} written{cost}")
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -280,5 +306,8 @@ mod tests {
             serde_json::from_value(run).unwrap()
         };
         assert_eq!(["succeeded", "failed", "waiting"].map(|state| run(state).message().to_owned()), ["", "Why", "Why"]);
+        let usage = json!({"turns": 2, "tool_calls": 1, "input_tokens": 30, "output_tokens": 4, "usd": 0.0125});
+        let used: Used = serde_json::from_value(usage).unwrap();
+        assert_eq!(used.shown(), "2 turns, 1 calls, 30 tokens read and 4 written, $0.0125");
     }
 }
