@@ -1,5 +1,6 @@
 //! `toolyard agent`: agents, the apps they have, and the tools they may use.
 
+mod chat;
 mod show;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -148,6 +149,8 @@ enum AgentCommand {
     },
     /// Show the tools that an agent may use right now
     Toolset(ToolsetArgs),
+    /// Talk to a workflow of kind agent
+    Chat(chat::ChatArgs),
     /// Show who changed what, newest first
     History(One),
     /// Delete an agent
@@ -175,6 +178,7 @@ pub(super) async fn run(config: Config, args: AgentArgs) -> anyhow::Result<()> {
             Ok(())
         }
         AgentCommand::Toolset(args) => toolset(&config, args).await,
+        AgentCommand::Chat(args) => chat::run(&config, args).await,
         AgentCommand::History(one) => {
             let (client, path) = find(&config, &one).await?;
             show::history(&client.get(&format!("{path}/history?limit=500")).await?, one.json);
