@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use calls::CallError;
+use calls::{ApprovalStatus, CallError};
 use futures_util::stream;
 use http::{HeaderMap, StatusCode};
 use kernel::suggest::did_you_mean;
@@ -290,12 +290,14 @@ impl Drop for Guard {
 }
 
 impl Guard {
-    /// Whether the run waits for a person; then it goes on without its client.
+    /// Whether the run waits for a person who has not decided; it goes on without its client.
     async fn waits(&mut self) -> Result<bool, RunError> {
         let run = self.app.agent_runs.get(self.scope, self.run).await?;
-        let waits = run.state == RunState::Waiting;
-        self.armed &= !waits;
-        Ok(waits)
+        let Some(approval) = run.approval.filter(|_| run.state == RunState::Waiting) else { return Ok(false) };
+        self.armed = false;
+        // What is decided wakes the run within a moment.
+        let found = self.app.calls.approval(self.scope, approval).await;
+        Ok(found.is_ok_and(|found| found.status == ApprovalStatus::Pending))
     }
 }
 

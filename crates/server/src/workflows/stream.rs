@@ -13,7 +13,6 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use kernel::{RunId, Scope};
-use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{ViewWorkflows, while_good};
