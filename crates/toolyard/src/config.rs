@@ -646,7 +646,7 @@ impl Config {
             triggers.retention = Duration::from_secs(days.max(1).saturating_mul(DAY));
         }
         let mut agent_runs =
-            agent_runs::Settings { paused, lease: triggers.lease, retention: quotas.runs.retention, ..agent_runs::Settings::default() };
+            agent_runs::Settings { paused, lease: triggers.lease, ..agent_runs::Settings::default() };
         if let Some(runs) = line.agent_concurrency.or(file.agent_concurrency) {
             agent_runs.concurrency = runs.max(1);
             agent_runs.project_concurrency = (runs / 2).max(1);

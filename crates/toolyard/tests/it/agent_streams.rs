@@ -50,7 +50,7 @@ async fn house() -> House {
     server.post("/tools/connections/", fake_connection("main", &json!({"auth_scheme": "api_key", "credentials": credentials}))).await;
     let policy = json!({"permissions": {"rules": [{"pattern": "tools.native.fake.MAKE_*", "permission": "ask"}]}});
     assert_eq!(server.send(Method::PUT, "/tools/permissions", Some(policy)).await.0, 200);
-    server.post("/simple/workflows/", json!({"workflow": {"slug": "maker", "data": agent(&model, |_| {})}})).await;
+    server.post("/simple/workflows/", json!({"workflow": {"slug": "maker", "name": "maker", "data": agent(&model, |_| {})}})).await;
     let key = std::fs::read_to_string(dir.path().join("data/owner.key")).unwrap().trim().to_owned();
     House { dir, server, key, fake, _model: model }
 }
