@@ -163,6 +163,7 @@ impl AgentRuns {
             duration: used.active.max(Duration::from_micros(u64::try_from(now.micros() - run.created_at.micros()).unwrap_or(0))),
             created_at: run.created_at,
             steps,
+            waits_for: None,
         })
     }
 }

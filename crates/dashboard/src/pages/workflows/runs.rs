@@ -51,7 +51,6 @@ struct Run {
 /// What only runs of agents have.
 #[derive(Debug, Deserialize)]
 struct AgentPart {
-    state: String,
     approval_url: Option<String>,
     usage: Used,
 }
