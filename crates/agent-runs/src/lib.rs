@@ -69,13 +69,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            concurrency: 512,
-            project_concurrency: 256,
-            lease: Duration::from_secs(30),
-            open_runs: 20_000,
-            paused: false,
-        }
+        Self { concurrency: 512, project_concurrency: 256, lease: Duration::from_secs(30), open_runs: 20_000, paused: false }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod admin;
 pub mod agents;
 pub mod aliases;
 pub mod catalog;
+pub mod chat;
 pub mod connections;
 mod dashboard;
 pub mod document;

@@ -645,8 +645,7 @@ impl Config {
         if let Some(days) = line.trigger_retention.or(file.trigger_retention) {
             triggers.retention = Duration::from_secs(days.max(1).saturating_mul(DAY));
         }
-        let mut agent_runs =
-            agent_runs::Settings { paused, lease: triggers.lease, ..agent_runs::Settings::default() };
+        let mut agent_runs = agent_runs::Settings { paused, lease: triggers.lease, ..agent_runs::Settings::default() };
         if let Some(runs) = line.agent_concurrency.or(file.agent_concurrency) {
             agent_runs.concurrency = runs.max(1);
             agent_runs.project_concurrency = (runs / 2).max(1);

@@ -108,9 +108,21 @@ impl ApiError {
         self.code.status()
     }
 
-    /// What is wrong, in words for a page.
-    pub(crate) fn message(&self) -> &str {
-        self.detail.as_str().or_else(|| self.detail["message"].as_str()).unwrap_or_default()
+    /// The failure in words alone, for pages and for surfaces whose errors have another body.
+    pub fn message(&self) -> String {
+        match &self.detail {
+            Value::String(text) => text.clone(),
+            Value::Array(places) => {
+                let place = places.first().and_then(|first| first["loc"].as_array()).into_iter().flatten();
+                let place: Vec<String> = place.map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned)).collect();
+                let said = places.first().and_then(|first| first["msg"].as_str()).unwrap_or_default();
+                format!("{}: {said}", place.join("."))
+            }
+            other => {
+                let said = ["message", "hint"].into_iter().filter_map(|name| other[name].as_str());
+                said.collect::<Vec<_>>().join(". ")
+            }
+        }
     }
 }
 

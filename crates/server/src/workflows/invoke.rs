@@ -1,6 +1,9 @@
 //! `POST /workflows/invoke`
 
+use std::time::Duration;
+
 use ::workflows::{InvokeReply, InvokeRequest, References};
+use agent_runs::stream::plain_messages;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use calls::CallError;
@@ -12,6 +15,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::runs::RunStatus;
+use super::stream::{Wire, accepts_events, follow};
 use crate::App;
 use crate::edge::auth::RunWorkflows;
 use crate::edge::{ApiError, ApiResult, Code, Json, Payload, Scoped};
@@ -71,8 +75,7 @@ pub struct InvokeRevision {
 /// How to run.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct InvokeFlags {
-    /// Runs are not streamed.
-    #[schema(value_type = Option<crate::document::Off>)]
+    /// The same as `Accept: text/event-stream`: the run of an agent is told as it happens.
     pub stream: Option<bool>,
 }
 
@@ -98,6 +101,14 @@ pub enum RunFailure {
     Refused(crate::document::Error),
 }
 
+/// Why there is no result yet: somebody has to allow the run, or the run of an agent goes on or waits for a person.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum RunAccepted {
+    Approval(ApprovalAnswer),
+    Run(InvokeAnswer),
+}
+
 /// What a workflow gave.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct InvokeOutputs {
@@ -115,14 +126,18 @@ pub struct InvokeMeta {
 /// Run a workflow
 ///
 /// A run that failed has the same body, with the status of its failure: of the workflow's service, or of the step that ended it. A caller that
-/// goes away cancels the run.
+/// goes away cancels the run, unless it is an agent's: that goes on, is found by the same `Idempotency-Key`, and answers 202 when it takes longer
+/// than a request may. With `Accept: text/event-stream` the run of an agent is told as it happens: in events of AG-UI, or with
+/// `x-ag-messages-format: vercel` in chunks of the AI SDK's UI message stream.
 #[utoipa::path(post, path = "/workflows/invoke", operation_id = "invoke_workflow", tag = "Workflows", security(("key" = ["run_workflows"])), request_body = InvokeWorkflow,
     params(("Idempotency-Key" = inline(Option<crate::shapes::IdempotencyKeyText>), Header, description = "Passed on to the workflow's service and to the calls of its steps"),
-        ("X-Ag-Session-Id" = inline(Option<crate::shapes::SessionText>), Header, description = "The session, if the body names none")),
-    responses((status = 200, body = InvokeAnswer), (status = 202, body = ApprovalAnswer, description = "Waits for a person"), (status = 400, body = RunFailure, description = "The references or inputs do not fit, or there is nothing to run"),
-        (status = 404, body = RunFailure, description = "No such workflow, not deployed, or a step found nothing"), (status = 406, description = "Only JSON is answered"),
+        ("X-Ag-Session-Id" = inline(Option<crate::shapes::SessionText>), Header, description = "The session, if the body names none"),
+        ("X-Ag-Messages-Format" = Option<String>, Header, description = "How a run is streamed: `ag-ui` (the default) or `vercel`")),
+    responses((status = 200, body = InvokeAnswer), (status = 202, body = RunAccepted, description = "Waits for a person, or is the run of an agent that goes on"), (status = 400, body = RunFailure, description = "The references or inputs do not fit, or there is nothing to run"),
+        (status = 404, body = RunFailure, description = "No such workflow, not deployed, or a step found nothing"), (status = 406, body = RunFailure, description = "Only runs of agents are streamed, and nothing but JSON and streams is answered"),
         (status = 429, description = "The project keeps as many runs or approvals as it may"),
-        (status = 424, body = RunFailure, description = "A step or the workflow's service failed"), (status = 502, body = RunFailure, description = "The workflow's service failed"),
+        (status = 409, body = RunFailure, description = "A call has an unknown outcome and must not be repeated"), (status = 499, body = RunFailure, description = "The run of an agent was cancelled"),
+        (status = 424, body = RunFailure, description = "A step, the workflow's service or a model failed"), (status = 502, body = RunFailure, description = "The workflow's service failed"),
         (status = 422, body = RunFailure, description = "A step or the workflow's service found the inputs wrong"),
         (status = 501, body = RunFailure, description = "The workflow's service does not do this"),
         (status = 503, body = RunFailure, description = "The workflow's service, the database or a provider is not there now"),
@@ -133,27 +148,48 @@ pub(crate) async fn invoke(
     headers: HeaderMap,
     Payload(body): Payload<InvokeWorkflow>,
 ) -> ApiResult<Response> {
-    if !accepts_json(&headers) || body.flags.as_ref().is_some_and(|flags| flags.stream == Some(true)) {
-        return Err(ApiError::new(Code::NotAcceptable, "Runs are answered as `application/json` only."));
+    let takes_json = accepts_json(&headers);
+    let streams = body.flags.as_ref().is_some_and(|flags| flags.stream == Some(true)) || (accepts_events(&headers) && !takes_json);
+    if !streams && !takes_json {
+        return Err(ApiError::new(
+            Code::NotAcceptable,
+            "Runs are answered as `application/json`, those of agents also as `text/event-stream`.",
+        ));
     }
+    let wire = Wire::asked(&headers)?;
     let session_id = session(body.session_id, &headers)?;
     let selector = body.selector.unwrap_or(InvokeSelector { key: None, path: None });
     if selector.path.is_some() {
         return Err(ApiError::bad_request("`selector.path` is not supported: a run gives all of its outputs."));
     }
     let data = body.data.unwrap_or_default();
+    let mut inputs = data.inputs.unwrap_or_default();
+    if wire == Wire::Vercel {
+        plain_messages(&mut inputs);
+    }
     let request = InvokeRequest {
         references: References::read(&body.references.unwrap_or_default())?,
         key: selector.key,
         data: inline(scope, data.revision, data.parameters)?,
-        inputs: Value::Object(data.inputs.unwrap_or_default()),
+        inputs: Value::Object(inputs),
         session_id: session_id.clone(),
         idempotency_key: idempotency_key(&headers)?,
-        limit: Some(app.options.run_limit()),
+        // A stream is followed from its first event on, so nobody waits for the end before.
+        limit: Some(if streams { Duration::ZERO } else { app.options.run_limit() }),
+        agents_only: streams,
         ..InvokeRequest::default()
     };
     match app.calls.invoke(scope, request).await {
-        Ok(reply) => Ok(answer(reply, session_id)),
+        // What did not even begin is answered as JSON, also where a stream was asked for.
+        Ok(reply) => {
+            if streams && let Ok(run) = app.agent_runs.get(scope, reply.run).await {
+                return follow(&app, scope, run.id, wire, 0).await;
+            }
+            if streams && reply.code == i64::from(StatusCode::NOT_ACCEPTABLE.as_u16()) {
+                return Err(ApiError::new(Code::NotAcceptable, reply.message));
+            }
+            Ok(answer(reply, session_id))
+        }
         Err(CallError::Waiting(approval)) => {
             let names = Names::of(&app, scope.project).await?;
             Ok((StatusCode::ACCEPTED, Json(names.answer(*approval))).into_response())

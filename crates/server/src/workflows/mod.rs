@@ -6,3 +6,4 @@ pub mod invoke;
 pub mod run_stats;
 pub mod runs;
 pub mod simple;
+pub mod stream;

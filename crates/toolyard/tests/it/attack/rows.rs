@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use grants::Surface;
 use http::Method;
 use kernel::{Permission, Role};
+use model_fake::{ModelServer, Script, Turn};
 use serde_json::{Value, json};
 
 use super::histories;
@@ -19,6 +20,7 @@ use crate::triggers::{deliveries, send};
 pub struct World {
     pub test: Test,
     pub fake: Fake,
+    _model: ModelServer,
     number: AtomicU32,
 }
 
@@ -53,7 +55,21 @@ impl World {
         let fake = Fake::start().await;
         test.connect_fake(&fake, "main").await;
         test.yard.triggers.start().await.unwrap();
-        let world = Self { test, fake, number: AtomicU32::new(0) };
+        // An agent that has tools makes a thing, which a person has to allow; one that has none answers.
+        let model = ModelServer::start(Script::function(|conversation| match conversation.tools.first() {
+            Some(tool) => Turn::call(tool.as_str(), json!({"title": "x"})),
+            None => Turn::say("Hello."),
+        }))
+        .await;
+        let agent = |tools: Value| {
+            let asked = json!({"api": "openai_chat", "url": model.url(), "name": "scripted"});
+            json!({"kind": "agent", "model": asked, "instructions": "Be brief.", "tools": tools})
+        };
+        let make = json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "MAKE_A_THING", "connection": "main"});
+        let (talker, maker) = (agent(json!([])), agent(json!([make])));
+        let world = Self { test, fake, _model: model, number: AtomicU32::new(0) };
+        world.workflow("talker", &talker).await;
+        world.workflow("maker", &maker).await;
         world.workflow("echo", &json!({"kind": "echo"})).await;
         world.workflow("target", &json!({"kind": "http", "url": format!("{}/target", world.fake.url)})).await;
         ask_before(&world.test, "tools.native.fake.MAKE_*", "ask").await;
@@ -161,8 +177,14 @@ impl World {
             "import_id" => text(&self.import().await["id"]),
             name if histories::family(name).is_some() => self.part_of_history(name).await,
             "run_id" => {
-                let run = json!({"references": {"workflow": {"slug": "echo"}}});
-                text(&self.test.post("/workflows/invoke", run).await.expect(200)["meta"]["run_id"])
+                // Only runs of agents are followed, and only those that have not ended are cancelled.
+                let (slug, status) = match operation.id.as_str() {
+                    "follow_workflow_run" => ("talker", 200),
+                    "cancel_workflow_run" => ("maker", 202),
+                    _ => ("echo", 200),
+                };
+                let run = json!({"references": {"workflow": {"slug": slug}}});
+                text(&self.test.post("/workflows/invoke", run).await.expect(status)["meta"]["run_id"])
             }
             "agent_id" => text(&self.agent().await["public_id"]),
             "subscription_id" => text(&self.subscription("echo").await["id"]),
@@ -318,6 +340,7 @@ impl World {
             "edit_agent" => json!({"description": name}),
             "add_agent_tool" => json!({"id": "fake"}),
             "fetch_agent_toolset" => json!({"prompt": "read a fake thing"}),
+            "create_agent_completion" => json!({"model": "agent:talker", "messages": [{"role": "user", "content": name}]}),
             "invoke_workflow" => {
                 json!({"references": {"workflow": {"id": self.named(rows, "workflow_id", operation).await}}, "data": {"inputs": {"a": 1}}})
             }
