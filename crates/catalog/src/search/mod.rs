@@ -8,6 +8,7 @@ mod confidence;
 pub mod dense;
 pub mod document;
 pub mod events;
+mod habits;
 pub mod index;
 mod meanings;
 mod operations;

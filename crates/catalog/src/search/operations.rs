@@ -6,6 +6,7 @@
 use super::{
     apps::plain_forms,
     document::{Document, Integration, Kind},
+    habits::{ACTIONS, EVENTS},
     stem::stem,
     tokens::{is_stop, tokens},
     verbs::{Intent, Intents},
@@ -15,306 +16,10 @@ use super::{
 const TIERS: [f32; 6] = [1.0, 0.7, 0.7, 0.4, 0.4, 0.4];
 /// The most that is said of an app that is not known.
 const UNKNOWN: f32 = 0.35;
+/// The same of an event.
+const UNKNOWN_EVENT: f32 = 0.18;
 /// A name with more words besides those of a phrase means something else.
 const MOST_BESIDES: usize = 2;
-
-/// Well-known apps by their collapsed names, and what people do with them, most often first: words that must all be there, with others
-/// for the same after a stroke.
-const KNOWN: &[(&str, &[&str])] = &[
-    (
-        "gmail",
-        &[
-            "send message|email|mail",
-            "many|list|search|fetch message|email|mail",
-            "reply",
-            "label message|email",
-            "get message|email",
-            "create draft",
-        ],
-    ),
-    (
-        "microsoftoutlook|outlook",
-        &[
-            "send message|email|mail",
-            "many|list|search message|email|mail",
-            "reply",
-            "create event",
-            "create draft",
-            "get message|email|mail",
-        ],
-    ),
-    ("sendemail|smtp|resend|sendgrid|mailgun|mandrill|brevo|postmark", &["send email|mail"]),
-    (
-        "slack",
-        &[
-            "send|post message",
-            "history channel/many|list message",
-            "many|list user|member",
-            "many|list channel",
-            "upload file",
-            "send wait response/create channel",
-        ],
-    ),
-    ("telegram", &["send text message", "get file", "send photo", "send document", "send wait response/edit message", "send video|audio"]),
-    (
-        "discord|mattermost|webex|rocketchat|googlechat",
-        &["send|create|post message|post", "many|list message|post", "create channel|space", "many|list member|user"],
-    ),
-    ("microsoftteams", &["send|create message", "many|list message", "create channel", "create meeting|task"]),
-    (
-        "whatsapp|whatsappbusinesscloud|twilio|vonage|messagebird|plivo",
-        &["send message|sms|text", "get|download media", "make call", "send template"],
-    ),
-    (
-        "googlesheets",
-        &["append row|value", "get|read row|value", "update row|value", "append update row", "create spreadsheet", "clear sheet|value"],
-    ),
-    ("microsoftexcel|excel", &["append row", "get row", "update row|sheet|range", "append update", "lookup"]),
-    (
-        "airtable",
-        &["create record", "search|many|list record", "update record", "create update record/upsert record", "get record", "delete record"],
-    ),
-    (
-        "notion",
-        &[
-            "create database page/create page",
-            "many database page/query database|source",
-            "update database page/update page",
-            "append block|text",
-            "create page",
-            "get database page/get page",
-        ],
-    ),
-    (
-        "baserow|nocodb|seatable|grist|coda|supabase|smartsheet|googlebigquery|bigquery|snowflake",
-        &["create|insert|upsert row", "many|list row/get row", "update row", "execute|run query|sql", "get row", "delete row"],
-    ),
-    (
-        "postgres|postgresql|mysql|microsoftsql|mssql|mariadb|questdb|timescaledb|oracledatabase|clickhouse|cratedb",
-        &["execute|run query|sql", "insert row", "select row", "update row", "upsert|insert update row", "delete row|table"],
-    ),
-    ("mongodb", &["find document", "insert document", "update document", "aggregate document"]),
-    ("redis", &["get value|key", "set value|key", "push list", "delete key", "pop list", "increment"]),
-    (
-        "googledrive",
-        &["upload file", "search|many|list file", "download file", "create folder", "create file text/share file", "share file/move file"],
-    ),
-    (
-        "dropbox|box|onedrive|microsoftonedrive|nextcloud|googlecloudstorage",
-        &["upload file", "list|many|search file|folder|item", "download file", "create folder", "share|link file", "copy|move file"],
-    ),
-    ("awss3|s3|ftp|sftp", &["upload file", "download file", "many|list file", "create bucket|folder", "delete file"]),
-    ("googlecalendar", &["create event", "many|list event", "update event", "delete event", "availability|free", "get event"]),
-    (
-        "calendly|calcom|zoom|gotowebinar|googlemeet",
-        &["create meeting|link|webinar", "many|list meeting|event|webinar", "get meeting|event", "cancel|delete meeting|event"],
-    ),
-    ("googledocs", &["update|append document|text", "create document", "get document", "replace text"]),
-    ("googleslides", &["create presentation", "replace text", "get page|slide"]),
-    (
-        "googletasks|todoist|microsofttodo|ticktick",
-        &["create task", "many|list task", "complete|close|status task", "update task", "delete task", "get task"],
-    ),
-    ("googlecontacts", &["create contact", "search|many|list contact", "update contact", "get contact"]),
-    ("googleanalytics|googlesearchconsole|matomo|plausible|mixpanel|posthog", &["report|get report|data", "query", "event"]),
-    ("googleforms|typeform|jotform|tally|surveymonkey", &["many|list response|submission", "many|list form", "create form", "get form"]),
-    (
-        "openai|anthropic|googlegemini|gemini|mistral|mistralai|perplexity|groq|cohere|deepseek|ollama|azureopenai|xai",
-        &[
-            "message|create|chat model|completion|message|response",
-            "generate image",
-            "analyze image",
-            "transcribe recording|audio",
-            "generate audio",
-            "create embedding",
-        ],
-    ),
-    ("huggingface|replicate|stabilityai", &["run|create inference|prediction|image"]),
-    ("elevenlabs|deepgram|assemblyai", &["text speech", "speech text", "transcribe"]),
-    ("deepl|googletranslate", &["translate"]),
-    ("bravesearch|serpapi|tavily|googlesearch|searxng|exa", &["search"]),
-    ("firecrawl|apify|scrapingbee|browserless|jinaai", &["scrape|read url|page", "run actor|crawl", "crawl", "search"]),
-    ("httprequest|http|webhook", &["request", "respond"]),
-    (
-        "github",
-        &[
-            "create issue",
-            "get file",
-            "edit|update file",
-            "create file",
-            "many|list issue/get issue repository/get issue",
-            "create pull request",
-        ],
-    ),
-    ("gitlab", &["create issue", "create merge request", "many|list issue/get issue", "get file", "edit|update file", "create file"]),
-    ("bitbucket", &["create pull request", "many|list pull request", "many|list repository"]),
-    (
-        "jira|linear|youtrack|redmine|shortcut",
-        &["create issue", "many|search|list issue", "update issue", "add|create comment", "get issue", "transition status"],
-    ),
-    (
-        "asana|clickup|wrike|meistertask|teamwork|basecamp|taiga",
-        &["create task", "many|list|search task", "update task", "get task", "add|create comment", "create project"],
-    ),
-    ("monday", &["create item", "change|update column", "many|list item", "update|add create", "get item", "create board"]),
-    ("trello", &["create card", "update card", "many|list card/get card", "add|create comment", "get card"]),
-    ("confluence", &["create page", "search|get content|page", "update page"]),
-    (
-        "hubspot",
-        &["create update contact/create contact", "search|many contact", "create deal", "many|search deal", "get contact", "update deal"],
-    ),
-    (
-        "salesforce",
-        &[
-            "create lead",
-            "query|search|many record|object|lead",
-            "create contact|record",
-            "update lead|record",
-            "create update lead/upsert",
-            "create opportunity",
-        ],
-    ),
-    (
-        "pipedrive|zohocrm|copper|freshworkscrm|keap|activecampaign|gohighlevel|highlevel|close|attio",
-        &[
-            "create deal|lead|contact",
-            "create person|contact",
-            "search|many|list deal|person|lead|contact",
-            "update deal|lead|contact",
-            "create note|activity",
-            "get deal|person|lead|contact",
-        ],
-    ),
-    (
-        "mailchimp|mailerlite|convertkit|kit|getresponse|klaviyo|sendy|brevo",
-        &[
-            "create|add member|subscriber|contact",
-            "update member|subscriber|contact",
-            "send campaign",
-            "many|list member|subscriber|contact/get member|subscriber|contact",
-            "create campaign",
-        ],
-    ),
-    (
-        "zendesk|freshdesk|servicenow|helpscout|zammad|freshservice|gorgias",
-        &[
-            "create ticket|conversation|incident",
-            "many|list|search ticket|conversation|incident",
-            "update ticket|incident",
-            "reply",
-            "get ticket|conversation|incident",
-            "create user|contact",
-        ],
-    ),
-    (
-        "intercom",
-        &["reply conversation", "create contact|lead|user", "search|many conversation|contact", "send message", "create conversation"],
-    ),
-    (
-        "shopify|woocommerce|magento|magento2|bigcommerce",
-        &[
-            "many|list|search order/get order",
-            "many|list|search product/get product",
-            "create product",
-            "update product",
-            "create order",
-            "get order",
-        ],
-    ),
-    (
-        "stripe|paddle|chargebee|square|paypal",
-        &[
-            "create customer|payment",
-            "many|list invoice|charge|payment|transaction",
-            "create invoice|link|charge",
-            "get customer|charge",
-            "many|list customer",
-            "create refund",
-        ],
-    ),
-    (
-        "quickbooks|quickbooksonline|xero|harvest|invoiceninja|zohobooks|freshbooks",
-        &["create invoice", "many|list invoice/get invoice", "create customer|contact", "create bill|payment", "many customer|contact"],
-    ),
-    (
-        "wordpress|ghost|contentful|strapi|webflow|storyblok|sanity",
-        &["create post|entry|item", "update post|entry|item", "many|list post|entry|item/get post|entry|item", "create page", "publish"],
-    ),
-    (
-        "linkedin|facebook|facebookgraphapi|instagram|pinterest|mastodon|bluesky|threads",
-        &["create|publish post|request", "many post/get post"],
-    ),
-    ("twitter|x", &["create tweet|post", "search tweet|post", "retweet|repost", "like tweet", "send message"]),
-    ("reddit", &["create|submit post", "many post/search post/get post", "create comment|reply", "search post"]),
-    ("youtube", &["upload video", "many|search|list video", "get video", "many|list playlist", "update video", "list comment"]),
-    ("spotify", &["add playlist|queue", "search track|playlist", "get playlist track/get playlist", "create playlist"]),
-    ("rssread|rss|hackernews", &["read", "many|list|top article|story|item"]),
-    (
-        "sentry|sentryio|pagerduty|datadog|grafana|opsgenie|uptimerobot",
-        &[
-            "many|list issue|incident|monitor|event/get issue|incident|monitor|event",
-            "create incident|event|alert",
-            "update issue|incident",
-        ],
-    ),
-    (
-        "netlify|vercel|circleci|jenkins|travisci",
-        &[
-            "trigger|create|deploy build|deployment|pipeline|job|deploy",
-            "many|list deploy|deployment|pipeline|build",
-            "get deploy|deployment",
-        ],
-    ),
-    (
-        "cloudflare|digitalocean|awslambda|awsec2",
-        &["create record|droplet|instance", "invoke|run function", "many|list record|droplet|instance"],
-    ),
-    ("figma", &["get file", "many|list comment"]),
-    ("pinecone|qdrant|weaviate|milvus|chroma", &["upsert|insert point|vector|document", "search|query|get point|vector|document"]),
-    ("wikipedia", &["summary|search page|article"]),
-    ("openweathermap|openmeteo|weather", &["current weather", "forecast"]),
-];
-
-/// The same for what happens in them.
-const EVENTS: &[(&str, &[&str])] = &[
-    (
-        "telegram|whatsapp|whatsappbusinesscloud|slack|discord|microsoftteams|mattermost|webex|googlechat",
-        &["message", "mention", "callback query", "reaction"],
-    ),
-    ("gmail|outlook|microsoftoutlook|imap|emailimap", &["message|email|mail received|arrived/message|email|mail"]),
-    ("googlesheets|excel|microsoftexcel|baserow|nocodb|seatable|supabase", &["row added|created|inserted", "added updated", "row updated"]),
-    ("airtable|notion|coda", &["page|record|item added|created", "page|record|item updated"]),
-    (
-        "googledrive|dropbox|box|onedrive|microsoftonedrive",
-        &["changes folder/file created|added|uploaded", "changes file/file updated", "folder created"],
-    ),
-    ("googlecalendar", &["event created", "event started", "event updated", "event cancelled"]),
-    ("github|gitlab|bitbucket", &["push", "pull|merge request", "issue", "release"]),
-    ("jira|linear|youtrack", &["issue created", "issue updated", "comment created"]),
-    ("asana|clickup|todoist|trello|monday", &["task|card|item created", "task|card|item updated", "status updated"]),
-    (
-        "hubspot|salesforce|pipedrive|zohocrm|copper|attio",
-        &["contact|lead|person created", "deal|opportunity created", "contact|deal|lead updated|changed"],
-    ),
-    ("shopify|woocommerce", &["order created|placed", "order paid|updated", "customer created", "product created"]),
-    (
-        "stripe",
-        &[
-            "payment intent succeeded/charge succeeded",
-            "checkout session completed",
-            "invoice paid",
-            "customer subscription created",
-            "customer created",
-        ],
-    ),
-    ("typeform|jotform|tally|googleforms|surveymonkey|formio", &["response|submission"]),
-    (
-        "calendly|calcom|acuityscheduling",
-        &["invitee|booking|appointment created|scheduled", "invitee|booking|appointment cancelled|canceled"],
-    ),
-    ("zendesk|freshdesk|intercom|helpscout", &["ticket|conversation created", "ticket|conversation updated"]),
-    ("mailchimp|mailerlite|convertkit", &["subscribe|subscriber", "unsubscribe"]),
-];
 
 /// The things that most automation is about, as stems.
 const MAIN_THINGS: &[&str] = &[
@@ -370,10 +75,10 @@ pub(super) fn usual(integration: &Integration, operations: &[Operation]) -> Vec<
     }
     let forms = plain_forms(integration);
     let mut usage: Vec<f32> = Vec::with_capacity(operations.len());
-    let (actions, events) = (known(KNOWN, &forms), known(EVENTS, &forms));
+    let (actions, events) = (known(ACTIONS, &forms), known(EVENTS, &forms));
     usage.extend(operations.iter().map(|one| match one.kind {
         Kind::Action if actions.is_none() => UNKNOWN * verb(one.intents) * thing(&one.name),
-        Kind::Event if events.is_none() => UNKNOWN * thing(&one.name) * 0.5,
+        Kind::Event if events.is_none() => UNKNOWN_EVENT * thing(&one.name),
         _ => 0.0,
     }));
     for (kind, phrases) in [(Kind::Action, actions), (Kind::Event, events)] {
@@ -444,14 +149,14 @@ mod tests {
     use super::*;
     use crate::search::verbs;
 
-    fn usage(app: &str, name: &str) -> f32 {
+    fn usages(app: &str, names: &[&str]) -> Vec<f32> {
         let integration = Integration { key: app.to_lowercase(), name: app.into(), ..Integration::default() };
-        let operation = |name: &str| {
+        let operation = |name: &&str| {
             let lower = name.to_lowercase();
             let words: Vec<&str> = lower.split(' ').collect();
             Operation::new(&Document { integration: integration.clone(), ..Document::default() }, &words, verbs::declared(&words))
         };
-        usual(&integration, &[operation(name)])[0]
+        usual(&integration, &names.iter().map(operation).collect::<Vec<_>>())
     }
 
     #[test]
@@ -461,11 +166,22 @@ mod tests {
             ("Gmail", "Get many messages", "Delete a thread"),
             ("Google Sheets", "Append row in sheet", "Delete rows or columns from sheet"),
             ("Slack", "Send a message", "Archive a channel"),
+            ("Slack", "Send a message", "Post an ephemeral message"),
+            ("Airtable", "Create a record", "Create or update a record"),
+            ("Jira Software", "Create an issue", "Create a user"),
+            ("Microsoft Excel (OneDrive)", "Append rows", "Delete a sheet"),
             ("Acme", "Create a ticket", "Create a webhook"),
             ("Acme", "List orders", "Delete an order"),
         ] {
-            assert!(usage(app, more) > usage(app, less) + 0.1, "{app}: {more} {} {less} {}", usage(app, more), usage(app, less));
+            let usage = usages(app, &[more, less]);
+            assert!(usage[0] > usage[1] + 0.1, "{app}: {more}, {less}: {usage:?}");
         }
+    }
+
+    #[test]
+    fn calls_of_a_project_make_an_operation_more_likely_and_never_certain() {
+        let usage: Vec<f32> = [0, 1, 4, 500, u32::MAX].into_iter().map(usage_of).collect();
+        assert!(usage.is_sorted() && usage[0] == 0.0 && (usage[2] - 0.5).abs() < 1e-6 && usage[4] <= 1.0, "{usage:?}");
     }
 
     #[test]

@@ -154,3 +154,15 @@ fn sentences_of(use_case: &str) -> Vec<&str> {
     let parts: Vec<&str> = parts.filter(|p| p.split_whitespace().nth(2).is_some()).take(MOST_SENTENCES).collect();
     if parts.len() < 2 { vec![use_case] } else { parts }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn an_apostrophe_quotes_nothing() {
+        let mut words: Vec<String> = quoted("don't send the team's 'weekly report' to “all of us” nor 'half").into_iter().collect();
+        words.sort_unstable();
+        assert_eq!(words, ["all", "of", "report", "us", "weekly"]);
+    }
+}

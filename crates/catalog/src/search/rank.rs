@@ -135,8 +135,12 @@ fn best(shards: &[Shard<'_>], scale: &Scoring<'_>, limit: usize, is_wanted: impl
     let mut least = 0.0;
     for (at, shard) in shards.iter().enumerate() {
         let named = &scale.view.named[at];
+        let of_apps = shard.of_apps(named, scale);
         let wanted = shard.index.entries.iter().zip(0_u32..).filter(|(entry, _)| is_wanted(entry));
         for (_, entry) in wanted {
+            if shard.at_most(entry, &of_apps, scale) <= least {
+                continue;
+            }
             let score = shard.score(entry, named, scale);
             if score > least {
                 found.push((score, at, entry));
@@ -303,6 +307,36 @@ mod tests {
         let hits = search(&[&shared, &own], "note our weekly standup", 10, &Options::default()).hits;
         assert_eq!(hits.first().map(|h| h.document), Some(11));
         assert_eq!(hits.iter().filter(|h| h.document == 11).count(), 1);
+    }
+
+    #[test]
+    fn words_are_found_however_they_are_written() {
+        let documents = [
+            document(0, "Places", "Lookup by zipcode", Kind::Action),
+            document(1, "Places", "Check a code", Kind::Action),
+            document(2, "Places", "Create a page", Kind::Action),
+            document(3, "Places", "Create a label", Kind::Action),
+        ];
+        let index = Index::of_words(&documents);
+        assert_eq!(first(&[&index], "zip code of a street", &Options::default()), Some(0), "as one word or as two");
+        assert_eq!(first(&[&index], "create a page 'label'", &Options::default()), Some(2), "what is quoted is a value");
+    }
+
+    #[test]
+    fn a_long_use_case_is_mostly_about_one_app() {
+        let documents = [
+            document(0, "Acme", "Trending keywords of a market", Kind::Action),
+            document(1, "Acme", "Competition level", Kind::Action),
+            document(2, "Bolt", "Competition level", Kind::Action),
+        ];
+        let index = Index::of_words(&documents);
+        let story = "as a freelance writer in need of fresh ideas show the trending keywords of my market, their monthly volume and price, \
+                     and how high the level of competition is";
+        let hits = search(&[&index], story, 3, &Options::default()).hits;
+        assert_eq!(hits.iter().map(|hit| hit.document).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(hits[1].reasons.same_app > hits[2].reasons.same_app);
+        let hits = search(&[&index], "competition level", 3, &Options::default()).hits;
+        assert!(hits.iter().all(|hit| hit.reasons.same_app < 1e-5));
     }
 
     #[test]

@@ -17,6 +17,8 @@ use super::{
 
 /// What holds less than this share of a short use case's words is not held against the best that there is, but against this.
 const ENOUGH: f32 = 0.25;
+/// A bound is never below what is rounded otherwise.
+const ROUNDED: f32 = 1.0001;
 /// Below this share of the nearest, meaning alone is no evidence.
 const FAR: f32 = 0.3;
 
@@ -40,6 +42,10 @@ pub(super) struct Scoring<'a> {
     /// The highest lexical score and the highest cosine of the search.
     most: f32,
     nearest: f32,
+    per_word: f32,
+    per_cosine: f32,
+    /// The most that everything adds which is not quickly known.
+    rest: f32,
     /// How often a project itself calls documents; the best few are looked up.
     called: Option<&'a HashMap<u64, f32>>,
 }
@@ -49,7 +55,18 @@ impl<'a> Scoring<'a> {
         let enough = ENOUGH * view.focus * terms.iter().map(WeightedTerm::most).sum::<f32>();
         let most = shards.iter().flat_map(|s| &s.evidence.words).copied().fold(enough, f32::max).max(f32::MIN_POSITIVE);
         let nearest = shards.iter().flat_map(Shard::nearness).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
-        Self { view, with_meaning: shards.iter().any(|shard| !shard.meaning.is_empty()), weights, most, nearest, called: None }
+        let rest = weights.name_cover + view.focus * (weights.verb + weights.event * view.event.abs());
+        Self {
+            view,
+            with_meaning: shards.iter().any(|shard| !shard.meaning.is_empty()),
+            weights,
+            most,
+            nearest,
+            per_word: ROUNDED / most,
+            per_cosine: ROUNDED / nearest,
+            rest,
+            called: None,
+        }
     }
 }
 
@@ -57,6 +74,11 @@ impl<'a> Scoring<'a> {
     /// The same with what a project itself calls.
     pub(super) fn with_calls(self, called: Option<&'a HashMap<u64, f32>>) -> Self {
         Self { called, ..self }
+    }
+
+    /// How much it counts how likely an app is: less, the more clearly one is named.
+    fn prior_share(&self) -> f32 {
+        if self.view.names_app() { 1.0 - self.view.any_named } else { 1.0 }
     }
 
     /// How often a document is meant: by people, or by the project's own calls.
@@ -129,6 +151,25 @@ impl<'a> Shard<'a> {
         }
     }
 
+    /// What each app adds to the score of its documents.
+    pub(super) fn of_apps(&self, named: &[(u32, f32)], scale: &Scoring<'_>) -> Vec<f32> {
+        let mut added: Vec<f32> = self.prior.iter().map(|prior| scale.weights.prior * prior * scale.prior_share()).collect();
+        for (app, strength) in named {
+            added[*app as usize] += scale.weights.app * strength * scale.view.focus;
+        }
+        added
+    }
+
+    /// The most that a document can score, by what is quickly known of it.
+    pub(super) fn at_most(&self, entry: u32, of_apps: &[f32], scale: &Scoring<'_>) -> f32 {
+        let (at, w) = (entry as usize, scale.weights);
+        let own = &self.index.entries[at];
+        let words = self.evidence.words[at] * scale.per_word;
+        let meaning = self.nearness().get(at).map_or(words, |cosine| cosine.max(0.0) * scale.per_cosine);
+        let example = self.evidence.example.get(at).copied().unwrap_or_default();
+        w.lexical * words + w.dense * meaning + w.example * example + of_apps[own.app as usize] + w.usage * own.usage + scale.rest
+    }
+
     /// The sum of all evidence for a document; nothing in common is zero.
     pub(super) fn score(&self, entry: u32, named: &[(u32, f32)], scale: &Scoring<'_>) -> f32 {
         self.evidence_for(entry as usize, named, scale).map_or(0.0, |reasons| reasons.sum())
@@ -186,7 +227,7 @@ impl<'a> Shard<'a> {
             app: w.app * app * view.focus,
             verb: (verb - change) * view.focus,
             event: w.event * direction * view.focus,
-            prior: w.prior * self.prior[entry.app as usize] * if view.names_app() { 1.0 - view.any_named } else { 1.0 },
+            prior: w.prior * self.prior[entry.app as usize] * scale.prior_share(),
             usage: w.usage * scale.usage(entry) * view.focus,
             same_app: 0.0,
         })

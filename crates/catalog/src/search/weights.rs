@@ -66,22 +66,22 @@ impl Weights {
     /// With a sentence model.
     pub fn hybrid() -> Self {
         Self {
-            same: 0.4,
+            same: 0.5,
             hint: 0.7,
             lexical: 0.58,
-            dense: 0.56,
+            dense: 0.5,
             example: 0.5,
             example_variant: 1.0,
             name_cover: 0.04,
-            app: 0.45,
-            verb: 0.09,
+            app: 0.5,
+            verb: 0.07,
             wrong_verb: 0.09,
             change: 0.1,
             event: 0.17,
             prior: 0.4,
             usage: 0.2,
             destructive: 0.06,
-            same_app: 0.5,
+            same_app: 0.6,
         }
     }
 
