@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kernel::key::PlainKey;
-use kernel::{KeyId, Permission, PermissionSet, ProjectId, Role, Scope, Timestamp, UserId};
+use kernel::{AccountOwner, KeyId, Permission, PermissionSet, ProjectId, Role, Scope, Timestamp, UserId};
 use serde_json::Value;
 use store::{Page, PageSize, Row, StoreError, Tx, args, page_sql};
 
@@ -87,7 +87,14 @@ impl Key {
     }
 
     pub(crate) fn scope(&self) -> Scope {
-        Scope { project: self.project, key: self.id, user: self.user, permissions: self.permissions(), is_for_agents: self.is_for_agents }
+        Scope {
+            project: self.project,
+            key: self.id,
+            user: self.user,
+            permissions: self.permissions(),
+            is_for_agents: self.is_for_agents,
+            acts_for: AccountOwner::Project,
+        }
     }
 }
 

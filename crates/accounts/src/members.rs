@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kernel::{KeyId, MemberId, ProjectId, Role, Scope, Timestamp, UserId};
+use kernel::{AccountOwner, KeyId, MemberId, ProjectId, Role, Scope, Timestamp, UserId};
 use store::{Arg, Page, PageSize, Row, StoreError, Tx, args, page_sql};
 
 use crate::delegates::end_former_grants;
@@ -100,7 +100,14 @@ impl Accounts {
         let Some(row) = self.db.optional(sql, args![project, user]).await? else { return Ok(None) };
         let member: MemberId = row.get("id")?;
         let permissions = role(&row)?.permissions();
-        Ok(Some(Scope { project, key: KeyId::from(member.uuid()), user: Some(user), permissions, is_for_agents: false }))
+        Ok(Some(Scope {
+            project,
+            key: KeyId::from(member.uuid()),
+            user: Some(user),
+            permissions,
+            is_for_agents: false,
+            acts_for: AccountOwner::Project,
+        }))
     }
 
     /// The projects that a person belongs to.

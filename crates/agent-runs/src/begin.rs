@@ -151,6 +151,7 @@ impl AgentRuns {
             revision,
             key: scope.key,
             user: scope.user,
+            end_user: scope.end_user(),
             config: stored.to_string(),
             inputs: inputs.to_string(),
             session: request.session_id,

@@ -1,6 +1,7 @@
 //! Driving a run: what the conversation says comes next is done, written down, and told to it. Every write holds only while the run is this
 //! node's, so a node that lost it stops at its next step.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
@@ -94,7 +95,8 @@ impl AgentRuns {
             Err(error) => return Ok(Err(failed(400, error))),
         };
         let theirs: Vec<Tool> = serde_json::from_value(stored["caller_tools"].clone()).unwrap_or_default();
-        let Some(scope) = self.0.accounts.acting(run.project, run.key, run.user).await? else {
+        let acting = self.0.accounts.acting(run.project, run.key, run.user).await?;
+        let Some(scope) = acting.map(|scope| Scope { acts_for: run.end_user.into(), ..scope }) else {
             return Ok(Err(failed(403, "The key that began this run is revoked.")));
         };
         if !scope.may(Permission::RunWorkflows) && !scope.may(Permission::RunTools) {
@@ -285,7 +287,7 @@ impl Driver<'_> {
             system.push_str(&more);
         }
         let history = match session_of(self.run) {
-            Some(session) => journal::session(&self.runs.0.db, &self.runs.0.sealer, self.run.project, self.run.workflow, session).await?,
+            Some(session) => journal::session(&self.runs.0.db, &self.runs.0.sealer, self.run.project, self.run.workflow, &session).await?,
             None => Vec::new(),
         };
         let now = self.runs.0.clock.now();
@@ -353,8 +355,9 @@ impl Driver<'_> {
 }
 
 /// The session that a run belongs to. That of a delivery is its own, and never goes on.
-pub(crate) fn session_of(run: &AgentRun) -> Option<&str> {
-    run.session.as_deref().filter(|_| run.delivery.is_none())
+pub(crate) fn session_of(run: &AgentRun) -> Option<Cow<'_, str>> {
+    let session = run.session.as_deref().filter(|_| run.delivery.is_none())?;
+    Some(run.end_user.map_or(Cow::Borrowed(session), |end_user| rows::in_session_of(end_user, session).into()))
 }
 
 /// Writes the events that wait.

@@ -79,7 +79,8 @@ impl Driver<'_> {
         let used = self.used();
         let (messages, is_replacing): (&[Message], bool) = self.conversation.kept();
         let (run, kept) = (self.run, end.state != RunState::Failed);
-        let session = session_of(run).filter(|_| kept).map(|session| SessionPart {
+        let session = session_of(run).filter(|_| kept);
+        let session = session.as_deref().map(|session| SessionPart {
             project: run.project,
             workflow: run.workflow,
             session,

@@ -15,6 +15,7 @@ mod journal;
 mod limits;
 mod log;
 mod otlp;
+mod personal;
 mod prompt;
 mod rows;
 pub mod stream;

@@ -143,6 +143,7 @@ mod tests {
             revision: RevisionId::new(),
             key: KeyId::new(),
             user: None,
+            end_user: None,
             state: RunState::Running,
             session: Some("s1".to_owned()),
             delivery: None,

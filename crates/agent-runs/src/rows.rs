@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{AgentId, ApprovalId, ArtifactId, DeliveryId, KeyId, ProjectId, RevisionId, RunId, Timestamp, UserId};
+use kernel::{AgentId, ApprovalId, ArtifactId, DeliveryId, EndUserId, KeyId, ProjectId, RevisionId, RunId, Timestamp, UserId};
 use models::Usage;
 use serde_json::Value;
 use store::{Db, Many, PageSize, Row, StoreError, Tx, args, page_sql, row};
@@ -19,6 +19,8 @@ pub struct AgentRun {
     pub revision: RevisionId,
     pub key: KeyId,
     pub user: Option<UserId>,
+    /// The end user whose accounts it uses.
+    pub end_user: Option<EndUserId>,
     pub state: RunState,
     pub session: Option<String>,
     pub delivery: Option<DeliveryId>,
@@ -47,6 +49,7 @@ pub(crate) struct NewRun {
     pub(crate) revision: RevisionId,
     pub(crate) key: KeyId,
     pub(crate) user: Option<UserId>,
+    pub(crate) end_user: Option<EndUserId>,
     pub(crate) config: String,
     pub(crate) inputs: String,
     pub(crate) session: Option<String>,
@@ -65,7 +68,7 @@ macro_rules! columns {
     () => {
         "project_id, id, workflow_id, revision_id, key_id, user_id, state, inputs, session_id, delivery_id, agent_id, depth, is_test, approval_id, \
          tries, turns, tool_calls, input_tokens, output_tokens, cached_input_tokens, nano_usd, active_us, code, message, outputs, created_at, \
-         updated_at, ended_at"
+         updated_at, ended_at, end_user_id"
     };
 }
 
@@ -79,6 +82,7 @@ pub(crate) fn read(row: &Row) -> Result<AgentRun, StoreError> {
         revision: row.get("revision_id")?,
         key: row.get("key_id")?,
         user: row.get("user_id")?,
+        end_user: row.get("end_user_id")?,
         state: RunState::named(&state).ok_or_else(|| broken("state"))?,
         session: row.get("session_id")?,
         delivery: row.get("delivery_id")?,
@@ -141,6 +145,7 @@ pub(crate) async fn insert(db: &Db, new: &NewRun) -> Result<bool, StoreError> {
         revision_id: new.revision,
         key_id: new.key,
         user_id: new.user,
+        end_user_id: new.end_user,
         state: state.name(),
         config: new.config.as_str(),
         inputs: new.inputs.as_str(),
@@ -200,6 +205,7 @@ pub(crate) async fn page(
     project: ProjectId,
     state: Option<RunState>,
     workflow: Option<ArtifactId>,
+    end_user: Option<EndUserId>,
     after: Option<RunId>,
     size: PageSize,
 ) -> Result<Vec<Row>, StoreError> {
@@ -208,11 +214,22 @@ pub(crate) async fn page(
         bytes "octet_length(inputs) + coalesce(octet_length(outputs), 0) + coalesce(octet_length(message), 0)",
         from "agent_runs",
         where "project_id = $1 and (state = $2 or ($2 is null and state in ('ready', 'running', 'waiting'))) \
-               and ($3 is null or workflow_id = $3) and ($4 is null or id < $4)",
+               and ($3 is null or workflow_id = $3) and ($4 is null or id < $4) and ($6 is null or end_user_id = $6)",
         by id "desc",
         limit "$5"
     );
-    db.all(sql, args![project, state.map(RunState::name), workflow, after, size.rows()]).await
+    db.all(sql, args![project, state.map(RunState::name), workflow, after, size.rows(), end_user]).await
+}
+
+/// The runs that were made for an end user, newest first.
+pub(crate) async fn of_end_user(db: &Db, project: ProjectId, end_user: EndUserId, most: i64) -> Result<Vec<RunId>, StoreError> {
+    let sql = "select id from agent_runs where project_id = $1 and end_user_id = $2 order by id desc limit $3";
+    db.all(sql, args![project, end_user, most]).await?.iter().map(|row| row.get("id")).collect()
+}
+
+/// What a session of an end user is kept under, so that nobody goes on with another's.
+pub(crate) fn in_session_of(end_user: EndUserId, session: &str) -> String {
+    format!("{end_user}/{session}")
 }
 
 /// Projects with runs that are due, after the one that was looked at last. Each step finds the next project by its index.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{ArtifactId, DeliveryId, ProjectId, RunId, Scope, Timestamp, json};
+use kernel::{ArtifactId, DeliveryId, EndUserId, ProjectId, RunId, Scope, Timestamp, json};
 use serde_json::{Value, json};
 use store::{PageSize, StoreError, args, page_bytes};
 use tokio::time::timeout;
@@ -29,6 +29,7 @@ pub struct AgentRunFilter {
     /// Those that have not ended, if nothing is said.
     pub state: Option<RunState>,
     pub workflow: Option<ArtifactId>,
+    pub end_user: Option<EndUserId>,
     pub limit: Option<i64>,
     pub cursor: Option<RunId>,
 }
@@ -42,7 +43,8 @@ pub struct AgentRunPage {
 
 impl AgentRuns {
     pub async fn get(&self, scope: Scope, id: RunId) -> Result<AgentRun, RunError> {
-        rows::by_id(&self.0.db, scope.project, id).await?.ok_or(RunError::NotFound)
+        let run = rows::by_id(&self.0.db, scope.project, id).await?;
+        run.filter(|run| scope.sees(run.end_user.into())).ok_or(RunError::NotFound)
     }
 
     /// Where the person decides that a run waits for.
@@ -61,7 +63,8 @@ impl AgentRuns {
 
     pub async fn list(&self, scope: Scope, filter: &AgentRunFilter) -> Result<AgentRunPage, RunError> {
         let size = PageSize::asked(filter.limit);
-        let rows = rows::page(&self.0.db, scope.project, filter.state, filter.workflow, filter.cursor, size).await?;
+        let end_user = scope.end_user().or(filter.end_user);
+        let rows = rows::page(&self.0.db, scope.project, filter.state, filter.workflow, end_user, filter.cursor, size).await?;
         let bytes = page_bytes(&rows);
         let page = self.0.workers.run(scope.project, bytes, move |_| Ok::<_, RunError>(size.read(&rows, rows::read)?)).await?;
         let cursor = page.cursor(|last| last.id);
@@ -125,20 +128,26 @@ impl AgentRuns {
             if old.is_empty() {
                 break;
             }
-            let mut tx = self.0.db.begin().await?;
-            for id in old {
-                for sql in [
-                    "delete from agent_run_steps where project_id = $1 and run_id = $2",
-                    "delete from agent_run_events where project_id = $1 and run_id = $2",
-                ] {
-                    tx.execute(sql, args![project, id]).await?;
-                }
-                forgotten += tx.execute("delete from agent_runs where project_id = $1 and id = $2", args![project, id]).await?;
-            }
-            tx.commit().await?;
+            forgotten += self.remove(project, &old).await?;
         }
         self.0.db.execute("delete from agent_sessions where project_id = $1 and created_at < $2", args![project, before]).await?;
         Ok(forgotten)
+    }
+
+    /// Removes runs with all that they hold; how many there were.
+    pub(crate) async fn remove(&self, project: ProjectId, ids: &[RunId]) -> Result<u64, StoreError> {
+        let (mut tx, mut removed) = (self.0.db.begin().await?, 0);
+        for id in ids {
+            for sql in [
+                "delete from agent_run_steps where project_id = $1 and run_id = $2",
+                "delete from agent_run_events where project_id = $1 and run_id = $2",
+            ] {
+                tx.execute(sql, args![project, *id]).await?;
+            }
+            removed += tx.execute("delete from agent_runs where project_id = $1 and id = $2", args![project, *id]).await?;
+        }
+        tx.commit().await?;
+        Ok(removed)
     }
 
     /// How many runs this node works on, and how many of its runs ended how.
@@ -156,6 +165,7 @@ impl AgentRuns {
             workflow: run.workflow,
             revision: run.revision,
             key: run.key,
+            end_user: run.end_user,
             code: end.code,
             message: Some(end.message.clone()),
             inputs: run.inputs.clone(),

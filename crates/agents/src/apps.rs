@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 use catalog::{Catalog, Integration};
-use connections::Connection;
+use connections::{AccountsOf, Connection, NEWEST};
 use kernel::{ProjectId, Timestamp};
 
 use crate::{AppName, AppPolicy, Reason};
@@ -64,6 +64,8 @@ pub struct Route {
 #[derive(Debug)]
 pub struct Apps {
     project: ProjectId,
+    /// Whose connections count.
+    of: AccountsOf,
     catalog: Catalog,
     /// In the order in which they are picked.
     rows: HashMap<AppName, Vec<Connection>>,
@@ -72,12 +74,12 @@ pub struct Apps {
 }
 
 impl Apps {
-    pub(crate) fn new(project: ProjectId, catalog: Catalog, connections: Vec<Connection>, added: Vec<(AppName, Timestamp)>) -> Self {
+    pub(crate) fn new(of: AccountsOf, catalog: Catalog, connections: Vec<Connection>, added: Vec<(AppName, Timestamp)>) -> Self {
         let mut rows: HashMap<AppName, Vec<Connection>> = HashMap::new();
         for connection in connections {
             rows.entry(AppName::of(&connection.integration)).or_default().push(connection);
         }
-        Self { project, catalog, rows, added: added.into_iter().collect(), offered: OnceLock::new() }
+        Self { project: of.of_project(), of, catalog, rows, added: added.into_iter().collect(), offered: OnceLock::new() }
     }
 
     /// What the catalog offers, by app; the providers in their order.
@@ -147,10 +149,18 @@ impl Apps {
     /// The way through one connection, or why it is closed.
     pub fn through(&self, provider: &str, integration: &str, connection: &str) -> Result<Route, Reason> {
         let app = AppName::of(integration);
-        let mut rows = self.rows(&app).iter();
-        let row = rows.find(|row| row.provider == provider && row.integration == integration && row.slug == connection);
+        let rows = self.rows(&app).iter();
+        let named = |row: &Connection| row.slug == connection || row.alias.as_deref() == Some(connection);
+        let mut rows = rows.filter(|row| row.provider == provider && row.integration == integration);
+        let row = match connection {
+            NEWEST => rows.clone().find(|row| row.is_usable()).or_else(|| rows.next()),
+            _ => rows.find(|row| named(row)),
+        };
         let listed = self.catalog.integration(self.project, provider, integration).ok();
-        let is_implicit = |listed: &Integration| Connection::implicit_named(self.project, listed, connection).is_some();
+        let is_implicit = |listed: &Integration| match connection {
+            NEWEST => Connection::implicit(self.of, listed).is_some(),
+            slug => Connection::implicit_named(self.of, listed, slug).is_some(),
+        };
         match (row, listed) {
             (Some(row), _) if !row.is_usable() => Err(waiting(app, row)),
             (None, listed) if !listed.as_deref().is_some_and(is_implicit) => {

@@ -61,7 +61,7 @@ impl Agents {
         if let Some(app) = app {
             steps.retain(|step| step.app.as_ref().is_none_or(|other| *other == app));
             let is_known = steps.iter().any(|step| step.app.is_some());
-            if !is_known && self.apps(scope.project).await?.status(&app) == AppStatus::Unknown {
+            if !is_known && self.apps(scope).await?.status(&app) == AppStatus::Unknown {
                 return Err(AgentError::UnknownApp(app));
             }
         }

@@ -48,7 +48,7 @@ impl Agents {
             return Err(AgentError::Invalid(format!("Give 1 to {MAX_BULK} agents.")));
         }
         let act = self.act(scope);
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let mut ready = Vec::with_capacity(new.len());
         let mut rejected = Vec::new();
         for new in new {
@@ -152,7 +152,7 @@ impl Agents {
         tool: &str,
         precondition: &Precondition,
     ) -> Result<AgentView, AgentError> {
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let act = self.act(scope);
         let mut tx = self.0.db.begin().await?;
         let (held, rows) = hold(&mut tx, scope, agent, precondition).await?;
@@ -195,7 +195,7 @@ impl Agents {
     }
 
     async fn wanted(&self, scope: Scope, items: &[RequestedTool], agent: AgentId) -> Result<Vec<Wanted>, AgentError> {
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let rows = store::assignments::all(&self.0.db, scope.project, agent).await?;
         let kept: Vec<AppName> = rows.into_iter().filter(|row| row.is_active).map(|row| row.app).collect();
         resolve(items, &apps, &kept, scope.may(Permission::EditTools)).map_err(AgentError::Rejected)
@@ -221,7 +221,7 @@ impl Agents {
 
     /// Chooses an app for the project; one that needs no account is connected at once. Whether it was not there before.
     pub async fn add_app(&self, scope: Scope, name: &str) -> Result<bool, AgentError> {
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let app = AppName::of(name);
         let status = apps.status(&app);
         if status == AppStatus::Unknown {

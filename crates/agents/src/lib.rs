@@ -24,9 +24,9 @@ mod wanted;
 use ::store::Db;
 use calls::Calls;
 use catalog::Catalog;
-use connections::Connections;
+use connections::{AccountsOf, Connections};
 use definitions::Definitions;
-use kernel::{Clock, ProjectId, Shared};
+use kernel::{Clock, Shared};
 use work::Workers;
 
 pub use app::AppName;
@@ -65,10 +65,11 @@ impl Agents {
         Self(Shared::new(parts))
     }
 
-    /// The apps of a project as they are now.
-    pub async fn apps(&self, project: ProjectId) -> Result<Apps, AgentError> {
-        let rows = self.0.connections.choices(project, None, None).await?;
-        let added = store::apps::all(&self.0.db, project).await?;
-        Ok(Apps::new(project, self.0.catalog.clone(), rows, added))
+    /// The apps of a project, or of one of its end users, as they are now.
+    pub async fn apps(&self, of: impl Into<AccountsOf>) -> Result<Apps, AgentError> {
+        let of = of.into();
+        let rows = self.0.connections.choices(of, None, None).await?;
+        let added = store::apps::all(&self.0.db, of.of_project()).await?;
+        Ok(Apps::new(of, self.0.catalog.clone(), rows, added))
     }
 }

@@ -60,7 +60,7 @@ impl Agents {
     pub async fn get(&self, scope: Scope, agent: AgentRef) -> Result<AgentView, AgentError> {
         let agent = self.find(scope, agent).await?;
         let rows = store::assignments::all(&self.0.db, scope.project, agent.id).await?;
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         Ok(view(agent, rows, &apps))
     }
 
@@ -85,14 +85,14 @@ impl Agents {
             let row = store::assignments::read(row)?;
             rows.entry(row.agent).or_default().push(row);
         }
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let mut rows_of = |agent: &Agent| rows.remove(&agent.id).unwrap_or_default();
         let views = agents.into_iter().map(|agent| (rows_of(&agent), agent)).map(|(rows, agent)| view(agent, rows, &apps));
         Ok(Page { rows: views.collect(), more })
     }
 
     pub(crate) async fn views(&self, scope: Scope, ids: &[AgentId]) -> Result<Vec<AgentView>, AgentError> {
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let mut views = Vec::with_capacity(ids.len());
         for id in ids {
             let agent = self.find(scope, AgentRef::Id(*id)).await?;

@@ -45,7 +45,7 @@ impl AppFilter {
 impl Agents {
     /// The apps that may be assigned, the one that changed last first.
     pub async fn connected(&self, scope: Scope) -> Result<Vec<ProjectApp>, AgentError> {
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let mut found: Vec<ProjectApp> = apps.own().into_iter().map(|app| project_app(&apps, app)).collect();
         found.sort_by(|left, right| right.since.cmp(&left.since).then_with(|| left.app.cmp(&right.app)));
         Ok(found)
@@ -53,7 +53,7 @@ impl Agents {
 
     /// Everything that the catalog offers, the app with the most actions first.
     pub async fn marketplace(&self, scope: Scope, filter: &AppFilter) -> Result<Vec<ProjectApp>, AgentError> {
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let fitting = apps.offered().iter().filter(|(_, integrations)| integrations.iter().any(|integration| filter.fits(integration)));
         let mut found: Vec<ProjectApp> = fitting.map(|(app, _)| project_app(&apps, app)).collect();
         let actions = |app: &ProjectApp| app.integration.as_ref().map_or(0, |integration| integration.actions.len());
@@ -63,7 +63,7 @@ impl Agents {
 
     /// One app.
     pub async fn app(&self, scope: Scope, name: &str) -> Result<ProjectApp, AgentError> {
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let app = AppName::of(name);
         if apps.status(&app) == AppStatus::Unknown {
             return Err(AgentError::UnknownApp(app));
@@ -73,7 +73,7 @@ impl Agents {
 
     /// The actions of an app, and whether the project could call each of them now.
     pub async fn actions(&self, scope: Scope, name: &str) -> Result<Vec<(Arc<Action>, bool)>, AgentError> {
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let app = AppName::of(name);
         let route = apps.route(&app, &AppPolicy::default()).ok();
         let integration = route.as_ref().map(|route| route.integration.clone()).or_else(|| apps.integrations(&app).first().cloned());

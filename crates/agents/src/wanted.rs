@@ -252,7 +252,7 @@ mod tests {
 
     fn apps(added: &[&str]) -> Apps {
         let added = added.iter().map(|app| (AppName::of(app), Timestamp::from_micros(0))).collect();
-        Apps::new(ProjectId::new(), Catalog::new(vec![Arc::new(Few)]), Vec::new(), added)
+        Apps::new(connections::AccountsOf::project(ProjectId::new()), Catalog::new(vec![Arc::new(Few)]), Vec::new(), added)
     }
 
     /// As the edge reads it.

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use kernel::{AgentId, ApprovalId, Budget, KeyId, ProjectId, Scope, Timestamp, UserId};
+use kernel::{AgentId, ApprovalId, Budget, EndUserId, KeyId, ProjectId, Scope, Timestamp, UserId};
 use serde_json::{Value, json};
 use store::{PageSize, Row, StoreError, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
 
-use crate::idempotency::fingerprint;
+use crate::idempotency::fingerprint_for;
 use crate::notices::to_send;
 use crate::policy::PermissionRequest;
 use crate::reserved::AgentError;
@@ -21,7 +21,7 @@ const MAX_NOTE: usize = 1000;
 macro_rules! columns {
     () => {
         "project_id, id, key_id, user_id, call_ref, arguments, status, note, decided_by_id, decided_at, created_at, expires_at, \
-         agent_id, rule"
+         agent_id, rule, end_user_id"
     };
 }
 
@@ -62,6 +62,8 @@ pub struct Approval {
     pub user: Option<UserId>,
     /// The agent that made the call.
     pub agent: Option<AgentId>,
+    /// Whom the call is for.
+    pub end_user: Option<EndUserId>,
     pub call_ref: String,
     /// The pattern of the rule that asked; nothing where the default did, or the caller itself.
     pub rule: Option<String>,
@@ -100,6 +102,7 @@ impl Approval {
             key: row.get("key_id")?,
             user: row.get("user_id")?,
             agent: row.get("agent_id")?,
+            end_user: row.get("end_user_id")?,
             call_ref: row.get("call_ref")?,
             rule: row.get("rule")?,
             arguments: row.get("arguments")?,
@@ -117,6 +120,7 @@ impl Approval {
 #[derive(Clone, Debug, Default)]
 pub struct ApprovalFilter {
     pub status: Option<String>,
+    pub end_user: Option<EndUserId>,
     pub limit: Option<i64>,
     pub cursor: Option<ApprovalId>,
 }
@@ -166,7 +170,7 @@ impl Calls {
         rule: Option<String>,
     ) -> Result<Permit, CallError> {
         let arguments = Value::Object(asked.whole.clone());
-        let print = fingerprint(call_ref, &arguments);
+        let print = fingerprint_for(scope, call_ref, &arguments);
         let now = self.0.clock.now();
         let sql = "update tool_approvals set status = 'used' where project_id = $1 and (status = 'approved' or $5) and id = \
                    (select id from tool_approvals where project_id = $1 and key_id = $2 and fingerprint = $3 \
@@ -190,6 +194,7 @@ impl Calls {
             key: scope.key,
             user: scope.user,
             agent: asked.agent,
+            end_user: scope.end_user(),
             call_ref: call_ref.to_owned(),
             rule,
             arguments,
@@ -222,6 +227,7 @@ impl Calls {
             key_id: approval.key,
             user_id: approval.user,
             agent_id: approval.agent,
+            end_user_id: approval.end_user,
             call_ref: approval.call_ref.as_str(),
             rule: approval.rule.as_deref(),
             fingerprint: print,
@@ -253,13 +259,17 @@ impl Calls {
             select columns!(),
             bytes "octet_length(arguments) + octet_length(call_ref) + coalesce(octet_length(note), 0)",
             from "tool_approvals",
-            where "project_id = $1 and ($2 is null or id < $2) and ($3 is null \
+            where "project_id = $1 and ($6 is null or end_user_id = $6) and ($2 is null or id < $2) and ($3 is null \
                    or ($3 = 'expired' and status in ('pending', 'approved') and expires_at <= $4) \
                    or (status = $3 and (status in ('denied', 'used') or expires_at > $4)))",
             by id "desc",
             limit "$5"
         );
-        let rows = self.0.db.all(sql, args![scope.project, filter.cursor, filter.status.as_deref(), now, page.rows()]).await?;
+        let rows = self
+            .0
+            .db
+            .all(sql, args![scope.project, filter.cursor, filter.status.as_deref(), now, page.rows(), scope.end_user().or(filter.end_user)])
+            .await?;
         let size = page_bytes(&rows);
         let read = move |_: &Budget| Ok::<_, CallError>(page.read(&rows, |row| Approval::read(row, now))?);
         let page = self.0.workers.run(scope.project, size, read).await?;
@@ -282,7 +292,8 @@ impl Calls {
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, CallError> {
         let sql = concat!("select ", columns!(), " from tool_approvals where project_id = $1 and id = $2");
         let row = self.0.db.optional(sql, args![scope.project, id]).await?.ok_or(CallError::ApprovalNotFound)?;
-        Ok(Approval::read(&row, self.0.clock.now())?)
+        let approval = Approval::read(&row, self.0.clock.now())?;
+        if scope.sees(approval.end_user.into()) { Ok(approval) } else { Err(CallError::ApprovalNotFound) }
     }
 
     /// A person's word on a pending approval. It is given once.
@@ -290,6 +301,7 @@ impl Calls {
         if note.is_some_and(|note| note.chars().count() > MAX_NOTE) {
             return Err(CallError::BadFilter(format!("`note` may have {MAX_NOTE} characters.")));
         }
+        self.approval(scope, id).await?;
         let now = self.0.clock.now();
         let status = if approved { ApprovalStatus::Approved } else { ApprovalStatus::Denied };
         let sql = concat!(

@@ -13,7 +13,7 @@ use egress::EgressError;
 use futures_util::FutureExt;
 use kernel::json::{MAX_DEPTH, depth_exceeds, size};
 use kernel::schema::Violation;
-use kernel::{ApprovalId, Budget, CallId, CallName, CallRef, ConnectionId, Origin, ProjectId, Scope, Timestamp, suggest};
+use kernel::{AccountOwner, ApprovalId, Budget, CallId, CallName, CallRef, ConnectionId, Origin, ProjectId, Scope, Timestamp, suggest};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -73,6 +73,25 @@ pub struct CallReply {
     pub is_gateway: bool,
     /// The approval that a step waits for, where it is a run that stopped there.
     pub waits_for: Option<ApprovalId>,
+    /// The account that was used, where the call did not name it or was made for an end user.
+    pub account: Option<UsedAccount>,
+}
+
+/// The account that a call went through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsedAccount {
+    pub id: ConnectionId,
+    pub slug: String,
+    pub alias: Option<String>,
+}
+
+impl UsedAccount {
+    /// What there is to say of the account, beyond what the ref says already.
+    fn of(connection: &Connection, named: &str) -> Option<Self> {
+        let is_said = connection.owner == AccountOwner::Project && connection.slug == named;
+        let used = || Self { id: connection.id, slug: connection.slug.clone(), alias: connection.alias.clone() };
+        (!is_said && !connection.is_implicit()).then(used)
+    }
 }
 
 /// A call on its way: parsed, and bound to who makes it.
@@ -100,6 +119,19 @@ pub(crate) struct ActionTarget {
     connection: Connection,
 }
 
+impl ActionTarget {
+    /// The ref by the slug of the account that is used: a person's word is not for whichever account will be the newest.
+    fn name(&self) -> String {
+        CallRef::Gateway {
+            provider: self.integration.provider.to_owned(),
+            integration: self.integration.key.clone(),
+            action: self.action.key.clone(),
+            connection: self.connection.slug.clone(),
+        }
+        .to_string()
+    }
+}
+
 /// What a call left behind on its way.
 #[derive(Debug, Default)]
 struct Traces {
@@ -107,6 +139,7 @@ struct Traces {
     waits_for: Option<ApprovalId>,
     /// Whether it is a run that outlives the call.
     goes_on: bool,
+    account: Option<UsedAccount>,
 }
 
 /// The row of a call under way; it is written also when the caller goes away in the middle.
@@ -232,7 +265,7 @@ impl Calls {
 
     /// An answer of our own.
     fn reply(&self, recording: &Recording, result: ToolResult) -> CallReply {
-        CallReply { id: recording.id, at: self.0.clock.now(), result, is_gateway: false, waits_for: None }
+        CallReply { id: recording.id, at: self.0.clock.now(), result, is_gateway: false, waits_for: None, account: None }
     }
 
     pub(crate) fn recording(&self, scope: Scope, name: &CallName, origin: Origin) -> Recording {
@@ -242,6 +275,7 @@ impl Calls {
             project: scope.project,
             key: scope.key,
             user: scope.user,
+            end_user: scope.end_user(),
             call_ref: name.text().chars().filter(|c| !c.is_control()).take(MAX_NAME).collect(),
             tool: name.target().ok().map(|target| tool_name(target).chars().take(MAX_NAME).collect()),
             origin,
@@ -283,6 +317,7 @@ impl Calls {
             result,
             is_gateway: call.is_gateway(),
             waits_for: traces.waits_for,
+            account: traces.account.clone(),
         });
         // A run that waits is made again under the same key once it may go on, and a step that failed may be tried again with its run.
         // One that goes on is found again by its key.
@@ -310,10 +345,11 @@ impl Calls {
             CallRef::Gateway { provider, integration, action, connection } => {
                 let target = self.target(call.scope, provider, integration, action, connection).await?;
                 traces.connection = target.connection.row_id();
+                traces.account = UsedAccount::of(&target.connection, connection);
                 let target = ActionTarget { connection: self.0.connections.look_again(target.connection).await?, ..target };
                 target.connection.require_usable()?;
                 self.check(call, &target.action).await?;
-                let name = call.target.to_string();
+                let name = target.name();
                 let facts = ToolFacts { name: &name, read_only: Some(target.action.read_only), ..ToolFacts::default() };
                 let permit = self.permit(call.scope, &facts, call.asked(), call.permission, DefaultVerdict::Run).await?;
                 recording.note_permit(permit);
@@ -391,7 +427,7 @@ impl Calls {
             return Err(CallError::Connection(error.into()));
         }
         let found = reached.and_then(|()| self.0.catalog.integration(scope.project, provider, integration));
-        let Some(connection) = self.0.connections.find(scope.project, provider, integration, slug).await? else {
+        let Some(connection) = self.0.connections.find(scope, provider, integration, slug).await? else {
             return Err(self.no_connection(scope, provider, integration, slug).await);
         };
         let integration = found.map_err(|error| match error {
@@ -415,7 +451,7 @@ impl Calls {
 
     /// A connection that there is not, with the connection or the integration that was meant, if one is near.
     async fn no_connection(&self, scope: Scope, provider: &str, integration: &str, slug: &str) -> CallError {
-        let others = self.0.connections.query(scope.project, Some(provider), Some(integration)).await.unwrap_or_default();
+        let others = self.0.connections.query(scope, Some(provider), Some(integration)).await.unwrap_or_default();
         let mut hint = suggest::did_you_mean(slug, others.iter().map(|other| other.slug.as_str()));
         if let (true, Ok(source)) = (others.is_empty(), self.0.catalog.source(provider)) {
             let listed = source.integrations(scope.project);

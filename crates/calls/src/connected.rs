@@ -100,7 +100,7 @@ impl Calls {
     /// The usable connections of a project, each with its integration. One that needs no account is there where it is named.
     async fn connected(&self, scope: Scope, provider: Option<&str>, integration: Option<&str>) -> Result<Vec<Connected>, CallError> {
         self.0.catalog.ready(scope.project).await.map_err(|error| CallError::Connection(error.into()))?;
-        let rows = self.0.connections.choices(scope.project, provider, integration).await?;
+        let rows = self.0.connections.choices(scope, provider, integration).await?;
         let mut found = Vec::new();
         for row in rows.iter().filter(|row| row.is_usable()) {
             if let Ok(integration) = self.0.catalog.integration(scope.project, &row.provider, &row.integration) {
@@ -111,7 +111,7 @@ impl Calls {
             for known in self.0.catalog.providers().iter().filter(|known| provider.is_none_or(|provider| provider == known.key)) {
                 let slug = Connection::usual_slug(named);
                 let listed = self.0.catalog.integration(scope.project, known.key, named).ok();
-                let implicit = |listed: &Arc<Integration>| Connection::implicit_named(scope.project, listed, &slug).is_some();
+                let implicit = |listed: &Arc<Integration>| Connection::implicit_named(scope.into(), listed, &slug).is_some();
                 found.extend(listed.filter(implicit).map(|integration| Connected { integration, slug: slug.clone() }));
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::json::sorted;
-use kernel::{CallId, ProjectId};
+use kernel::{CallId, ProjectId, Scope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use store::{StoreError, args};
@@ -36,9 +36,9 @@ impl Calls {
         if key.is_empty() || key.len() > MAX_KEY {
             return Err(CallError::Arguments(format!("Idempotency-Key must have 1 to {MAX_KEY} characters")));
         }
-        // Two keys of one project do not share results: each sees only what it called itself.
+        // Two keys of one project do not share results, nor do two end users of one key: each sees only what was called for it.
         let project = call.scope.project;
-        let name = format!("{}:{key}", call.scope.key);
+        let name = format!("{}:{key}", caller(&call.scope));
         let print = fingerprint(&call.target.to_string(), &Value::Object(call.arguments.clone()));
         let now = self.0.clock.now();
         let mut tx = self.0.db.begin().await?;
@@ -101,20 +101,37 @@ fn read(call: &Call, id: CallId, reply: &Value) -> CallReply {
     let at = kernel::Timestamp::from_micros(reply["at"].as_i64().unwrap_or_default());
     let status = reply["status"].as_u64().and_then(|status| u16::try_from(status).ok());
     let result = ToolResult { data: reply["data"].clone(), error, status };
-    CallReply { id, at, result, is_gateway: call.is_gateway(), waits_for: None }
+    CallReply { id, at, result, is_gateway: call.is_gateway(), waits_for: None, account: None }
 }
 
 /// The key that a service gets to know a repetition by: the same for the same call under the same key of its caller, new for a call
 /// without one. It has the form of a UUID, because some services take no more than that.
 pub(crate) fn upstream_key(call: &Call) -> String {
     let caller = match &call.idempotency_key {
-        Some(key) => format!("{}:{}:{key}", call.scope.project, call.scope.key),
+        Some(key) => format!("{}:{}:{key}", call.scope.project, caller(&call.scope)),
         None => CallId::new().to_string(),
     };
     let print = fingerprint(&call.target.to_string(), &Value::Object(call.arguments.clone()));
     let digest = Sha256::new().chain_update(caller).chain_update([0]).chain_update(print).finalize();
     let bytes: [u8; 16] = std::array::from_fn(|index| digest[index]);
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
+/// Who calls, and for whom.
+fn caller(scope: &Scope) -> String {
+    match scope.end_user() {
+        None => scope.key.to_string(),
+        Some(end_user) => format!("{}/{end_user}", scope.key),
+    }
+}
+
+/// The fingerprint of a call for one end user; no other's has it.
+pub(crate) fn fingerprint_for(scope: Scope, call_ref: &str, arguments: &Value) -> Vec<u8> {
+    let print = fingerprint(call_ref, arguments);
+    match scope.end_user() {
+        None => print,
+        Some(end_user) => Sha256::new().chain_update(print).chain_update(end_user.uuid()).finalize().to_vec(),
+    }
 }
 
 pub(crate) fn fingerprint(call_ref: &str, arguments: &Value) -> Vec<u8> {

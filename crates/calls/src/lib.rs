@@ -13,6 +13,7 @@ mod notices;
 mod outlive;
 mod patterns;
 pub mod permission;
+mod personal;
 mod platform;
 mod policy;
 mod port;
@@ -43,7 +44,7 @@ pub use audit::{
     AuditSettings, CallFilter, CallPage, CallRecord, CallStats, FailingTool, KeptCall, NewestCalls, Node, Outcome, ResealError, StatBucket,
     Timings, reseal,
 };
-pub use call::{CallReply, CallRequest, read_arguments};
+pub use call::{CallReply, CallRequest, UsedAccount, read_arguments};
 pub use connected::GatewayContext;
 pub use error::CallError;
 pub use explain::Explanation;

@@ -51,7 +51,8 @@ impl Calls {
         let recording = self.recording(scope, &ops::call_ref(&request.op).into(), request.origin.clone());
         let id = recording.id();
         let result = self.run_op(scope, op, &name, &request, routes, &recording).await;
-        let reply = result.map(|result| CallReply { id, at: self.0.clock.now(), result, is_gateway: false, waits_for: None });
+        let reply =
+            result.map(|result| CallReply { id, at: self.0.clock.now(), result, is_gateway: false, waits_for: None, account: None });
         self.keep(scope.project, id, &request.arguments, &reply).await;
         recording.finish(&reply, None).await;
         reply

@@ -114,10 +114,15 @@ impl Calls {
         self.0.policies.or_read(project, read).await
     }
 
+    /// Refuses what is no policy, and patterns that fit nothing.
+    pub async fn check_policy(&self, scope: Scope, policy: &Value) -> Result<(), CallError> {
+        check(policy).map_err(CallError::BadFilter)?;
+        self.check_patterns(scope, policy).await
+    }
+
     /// Replaces the project's policy.
     pub async fn set_policy(&self, scope: Scope, policy: Value) -> Result<Arc<Value>, CallError> {
-        check(&policy).map_err(CallError::BadFilter)?;
-        self.check_patterns(scope, &policy).await?;
+        self.check_policy(scope, &policy).await?;
         let sql = "insert into tool_policies (project_id, plan, updated_at, updated_by_id) values ($1, $2, $3, $4) \
                    on conflict (project_id) do update set plan = excluded.plan, updated_at = excluded.updated_at, updated_by_id = excluded.updated_by_id";
         self.0.db.execute(sql, args![scope.project, &policy, self.0.clock.now(), scope.author()]).await?;

@@ -128,8 +128,12 @@ impl Calls {
         action: &str,
         slug: &str,
     ) -> Result<(), WorkflowError> {
+        // Whose account it will be is known when the step runs.
+        if matches!(slug, connections::NEWEST | connections::ONLY) {
+            return Ok(());
+        }
         let Err(CallError::ConnectionNotFound(_)) = self.target(scope, provider, integration, action, slug).await else { return Ok(()) };
-        let others = self.0.connections.query(scope.project, Some(provider), Some(integration)).await.unwrap_or_default();
+        let others = self.0.connections.query(scope, Some(provider), Some(integration)).await.unwrap_or_default();
         let near = did_you_mean(slug, others.iter().map(|other| other.slug.as_str()));
         let hint = match others.as_slice() {
             [] => "connect it first".to_owned(),

@@ -25,7 +25,7 @@ impl Connections {
 
     /// Who uses a connection.
     pub async fn usage(&self, scope: Scope, id: ConnectionId) -> Result<Usage, ConnectionError> {
-        self.get(scope.project, id).await?;
+        self.seen(scope, id).await?;
         let mut usage = Usage::new();
         for consumer in self.0.consumers.all() {
             usage.insert(consumer.kind(), consumer.count(scope.project, id).await?);
@@ -35,7 +35,7 @@ impl Connections {
 
     /// Who would miss a connection, by name.
     pub async fn users(&self, scope: Scope, id: ConnectionId) -> Result<Vec<ConnectionUser>, ConnectionError> {
-        let connection = self.get(scope.project, id).await?;
+        let connection = self.seen(scope, id).await?;
         let mut users = Vec::new();
         for consumer in self.0.consumers.all() {
             users.extend(consumer.users(&connection).await?);

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Fields};
+use kernel::key::random_text;
 use kernel::schema::Schema;
-use kernel::{ConnectionId, ProjectId, Scope, Slug, suggest};
+use kernel::{AccountOwner, ConnectionId, ProjectId, Scope, Slug, suggest};
 use serde_json::{Value, json};
 
 use crate::attempt::{ConnectionKey, Started};
 use crate::grant::{Terms, not_checked, oauth_scheme};
 use crate::life::ConnectResult;
-use crate::{Connection, ConnectionError, Connections};
+use crate::{AccountsOf, Connection, ConnectionError, Connections, HookEvent, MAX_OF_END_USER, NEWEST, ONLY};
 use crate::{hosted, store};
 
 const MAX_FIELD: usize = 16 << 10;
@@ -19,7 +20,10 @@ const MAX_FIELD: usize = 16 << 10;
 /// What a new connection shall be.
 #[derive(Clone, Default)]
 pub struct NewConnection {
+    /// An end user's account may go without one; it is given one then.
     pub slug: String,
+    /// What an end user's account is called among those of the same user.
+    pub alias: Option<String>,
     pub provider: String,
     pub integration: String,
     pub name: Option<String>,
@@ -61,21 +65,32 @@ impl Connections {
     }
 
     async fn create_now(&self, scope: Scope, new: NewConnection) -> Result<ConnectResult, ConnectionError> {
-        let slug: Slug = new.slug.parse()?;
+        let (slug, alias) = names(scope, &new)?;
         let project = scope.project;
         let integration = self.0.catalog.reach_integration(project, &new.provider, &new.integration).await?;
         let taken =
             || ConnectionError::Taken { provider: new.provider.clone(), integration: new.integration.clone(), slug: slug.to_string() };
-        if store::by_slug(&self.0.db, project, &new.provider, &new.integration, slug.as_str()).await?.is_some() {
+        if store::is_taken(&self.0.db, project, &new.provider, &new.integration, slug.as_str()).await? {
             return Err(taken());
         }
-        self.check_room(project, &new).await?;
+        if let Some(alias) = &alias
+            && self
+                .query(scope, Some(&new.provider), Some(&new.integration))
+                .await?
+                .iter()
+                .any(|row| row.alias.as_deref() == Some(alias.as_str()))
+        {
+            return Err(ConnectionError::AliasTaken(alias.to_string()));
+        }
+        self.check_room(scope, &new).await?;
         let scheme = self.choose(project, &integration, &new).await?;
         let now = self.0.clock.now();
         let mut connection = Connection {
             id: ConnectionId::new(),
             project,
+            owner: scope.acts_for,
             slug: slug.to_string(),
+            alias: alias.as_ref().map(ToString::to_string),
             name: new.name.clone(),
             description: new.description.clone(),
             provider: new.provider.clone(),
@@ -110,21 +125,39 @@ impl Connections {
         if let Err(error) = inserted {
             self.forget_later(&new.provider, started.and_then(|started| started.stored.account));
             return Err(match error {
+                ::store::StoreError::Conflict if alias.is_some() => {
+                    ConnectionError::AliasTaken(alias.map(|alias| alias.to_string()).unwrap_or_default())
+                }
                 ::store::StoreError::Conflict => taken(),
                 other => other.into(),
             });
         }
+        if connection.is_usable() {
+            self.announce(&connection, HookEvent::Connected, None).await;
+        }
         Ok(ConnectResult { connection, redirect_url: started.map(|started| started.redirect_url), note })
     }
 
-    /// Refuses a connection for which the project has no room beside its others.
-    async fn check_room(&self, project: ProjectId, new: &NewConnection) -> Result<(), ConnectionError> {
+    /// Refuses a connection for which its owner has no room beside the others.
+    async fn check_room(&self, scope: Scope, new: &NewConnection) -> Result<(), ConnectionError> {
         let texts = [&new.name, &new.description].into_iter().flatten().map(String::len);
         let values = [&new.tags, &new.meta].into_iter().flatten().map(|value| kernel::json::size(value, usize::MAX));
         let typed = new.credentials.iter().map(|(name, value)| name.len() + value.len());
         let scopes = new.scopes.iter().flatten().map(String::len);
         let more = ::store::Usage::row(texts.chain(values).chain(typed).chain(scopes).sum());
-        Ok(self.0.quota.admit(store::usage(&self.0.db, project).await?, more)?)
+        self.admit(scope.into(), more).await
+    }
+
+    /// Whether an owner may keep this much more.
+    pub(crate) async fn admit(&self, of: AccountsOf, more: ::store::Usage) -> Result<(), ConnectionError> {
+        let usage = store::usage(&self.0.db, of).await?;
+        match of.owner {
+            AccountOwner::Project => Ok(self.0.quota.admit(usage, more)?),
+            AccountOwner::EndUser(_) => {
+                let is_full = usage.rows + more.rows > MAX_OF_END_USER.0 || usage.bytes.saturating_add(more.bytes) > MAX_OF_END_USER.1;
+                if is_full { Err(ConnectionError::TooManyOfUser(MAX_OF_END_USER.0)) } else { Ok(()) }
+            }
+        }
     }
 
     /// Fills in the credential, or starts the attempt that will bring it.
@@ -210,6 +243,33 @@ fn named<'a>(integration: &'a Integration, wanted: &str, given: &BTreeMap<String
     let exact = || integration.schemes().find(|scheme| scheme.name() == wanted);
     let fitting = || meant.clone().find(|scheme| wanted == "api_key" && !given.is_empty() && fits(scheme, given));
     fitting().or_else(exact).or_else(|| meant.next())
+}
+
+/// What a connection is called by. An end user's may go without a slug; one that nobody else has is made up then.
+fn names(scope: Scope, new: &NewConnection) -> Result<(Slug, Option<Slug>), ConnectionError> {
+    let is_end_users = scope.end_user().is_some();
+    if new.alias.is_some() && !is_end_users {
+        return Err(ConnectionError::Words("`alias` is for the accounts of end users; the project's own go by their slug".to_owned()));
+    }
+    let slug = match new.slug.as_str() {
+        "" if is_end_users => made_up(&new.integration).parse()?,
+        slug => slug.parse::<Slug>()?,
+    };
+    let alias =
+        new.alias.as_deref().map(str::parse::<Slug>).transpose().map_err(|error| ConnectionError::Words(format!("`alias` {error}")))?;
+    if let Some(word) =
+        [Some(&slug), alias.as_ref()].into_iter().flatten().find(|name| is_end_users && matches!(name.as_str(), NEWEST | ONLY))
+    {
+        return Err(ConnectionError::Words(format!("`{word}` means another thing where an account is chosen; take another name")));
+    }
+    Ok((slug, alias))
+}
+
+/// A slug that no other connection has.
+fn made_up(integration: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let stem: String = integration.chars().take(60).map(safe).collect();
+    format!("{}-{}", stem.trim_matches('-'), random_text(16).to_ascii_lowercase())
 }
 
 /// The first scheme that takes exactly what was given, else the first that can be typed.

@@ -3,7 +3,7 @@
 use ::store::Usage;
 use kernel::{ConnectionId, Scope};
 
-use crate::{Connection, ConnectionError, Connections, store};
+use crate::{AccountsOf, Connection, ConnectionError, Connections, store};
 
 /// The longest name, and the longest description, in characters.
 const MAX_NAME: usize = 255;
@@ -57,11 +57,12 @@ impl Connections {
             return Err(ConnectionError::Words("`name` has characters that cannot be shown".to_owned()));
         }
         if edit.name.is_kept() && edit.description.is_kept() {
-            return self.get(scope.project, id).await;
+            return self.seen(scope, id).await;
         }
+        let owner = self.seen(scope, id).await?.owner;
         let texts = [&edit.name, &edit.description].into_iter().filter_map(TextEdit::text).map(str::len).sum();
         let more = Usage { rows: 0, ..Usage::row(texts) };
-        self.0.quota.admit(store::usage(&self.0.db, scope.project).await?, more)?;
+        self.admit(AccountsOf { project: scope.project, owner }, more).await?;
         let edited = store::edit(&self.0.db, scope.project, id, &edit, scope.author(), self.0.clock.now()).await?;
         edited.ok_or(ConnectionError::NotFound)
     }

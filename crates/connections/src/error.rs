@@ -5,6 +5,8 @@ use egress::EgressError;
 use kernel::slug::SlugError;
 use store::StoreError;
 
+use crate::SeveralAccounts;
+
 /// A failure of the connections.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
@@ -14,6 +16,16 @@ pub enum ConnectionError {
     Slug(#[from] SlugError),
     #[error("A resource with slug '{slug}' already exists in this project.")]
     Taken { provider: String, integration: String, slug: String },
+    #[error("The user has another account with the alias '{0}'.")]
+    AliasTaken(String),
+    #[error("An end user may have {0} connections, of a limited size. Delete some that are not needed.")]
+    TooManyOfUser(i64),
+    #[error("Hook not found")]
+    HookNotFound,
+    #[error("A project may have {0} hooks; delete one first.")]
+    TooManyHooks(i64),
+    #[error("There is more than one account of '{integration}': {names}. Name one of them.", integration = .0.integration, names = .0.names.join(", "))]
+    Several(SeveralAccounts),
     #[error("Integration '{key}' not found{0}", key = .0.key)]
     UnknownIntegration(catalog::Missing),
     #[error("The '{integration}' integration has no auth scheme '{scheme}'. It has: {known}.")]

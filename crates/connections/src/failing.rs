@@ -3,9 +3,8 @@
 
 use catalog::Integration;
 use catalog::auth::AuthScheme;
-use kernel::ProjectId;
 
-use crate::{Connection, ConnectionError, Connections, Usable, store};
+use crate::{Connection, ConnectionError, Connections, HookEvent, Usable, store};
 
 /// The longest text that is kept of what a service said.
 const MAX_REASON: usize = 300;
@@ -27,18 +26,6 @@ pub struct Broken {
 }
 
 impl Connections {
-    /// Active connections in the order in which they are to be picked: first those that are not refused, of those the newest.
-    pub async fn choices(
-        &self,
-        project: ProjectId,
-        provider: Option<&str>,
-        integration: Option<&str>,
-    ) -> Result<Vec<Connection>, ConnectionError> {
-        let mut rows = self.query(project, provider, integration).await?;
-        rows.sort_by_key(Connection::is_failing);
-        Ok(rows)
-    }
-
     /// The service refused the credential, also after a renewal where one was possible. A provider that keeps accounts itself knows better
     /// how they stand, so there nothing is noted.
     pub(crate) async fn refused(&self, connection: &Connection, integration: &Integration, used: &Usable, reason: &str) {
@@ -49,10 +36,21 @@ impl Connections {
         let text = format!("{} refused the credential of `{}`: {reason}. Connect the account again.", integration.name, connection.slug);
         let now = self.0.clock.now();
         match store::set_failing(&self.0.db, connection, used.generation(), &text, now).await {
-            Ok(true) if !connection.is_failing() => tracing::warn!(connection = %connection.id, reason, "a credential is refused"),
+            Ok(true) if !connection.is_failing() => {
+                tracing::warn!(connection = %connection.id, reason, "a credential is refused");
+                self.announce(connection, HookEvent::Broken, Some(&text)).await;
+            }
             Ok(_) => {}
             Err(error) => tracing::error!(connection = %connection.id, %error, "a refused credential could not be noted"),
         }
+    }
+
+    /// Marks a connection as not valid, with a reason for people, and tells the hooks, unless it changed meanwhile.
+    pub(crate) async fn invalidate(&self, connection: &Connection, event: HookEvent, reason: &str) -> Result<(), ConnectionError> {
+        if store::invalidate(&self.0.db, connection, reason, self.0.clock.now()).await? {
+            self.announce(connection, event, Some(reason)).await;
+        }
+        Ok(())
     }
 
     /// The service took the credential.

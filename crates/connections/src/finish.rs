@@ -14,7 +14,7 @@ use crate::grant::{Terms, find_scheme, not_checked, oauth_scheme, reading, token
 use crate::oauth::token::TokenRequest;
 use crate::port::Identity;
 use crate::store::{self, Grant};
-use crate::{Connection, ConnectionError, Connections};
+use crate::{Connection, ConnectionError, Connections, HookEvent};
 
 const OTHER_PROVIDER: &str = "The answer is not from the provider that was asked. Nothing was connected; please start again.";
 
@@ -214,6 +214,7 @@ impl Connections {
         }
         self.0.db.flush().await?;
         let connection = store::by_id(&self.0.db, former.project, former.id).await?.ok_or(ConnectionError::BadAttempt)?;
+        self.announce(&connection, HookEvent::Connected, None).await;
         self.tell_connected(connection.clone(), connection.is_another_than(former).then(|| former.clone()));
         Ok(Finished { connection, integration_name: integration.name.clone(), logo: integration.logo.clone(), note })
     }

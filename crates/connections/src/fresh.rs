@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::grant::{reading, token_error};
 use crate::oauth::token::{TokenError, TokenRequest, Tokens};
 use crate::store::{self, Grant};
-use crate::{Connection, ConnectionError, Connections, renewing};
+use crate::{Connection, ConnectionError, Connections, HookEvent, renewing};
 
 /// How long a refresh that says nothing more keeps others waiting. It is told again while the refresh goes on, so that only one that died
 /// is waited for in vain, and not for long.
@@ -180,7 +180,7 @@ impl Connections {
             }
             Err(TokenError::Gone(reason)) => {
                 let text = format!("{} no longer accepts this grant ({reason}). Connect the account again.", integration.name);
-                store::invalidate(&self.0.db, connection, &text, self.0.clock.now()).await?;
+                self.invalidate(connection, HookEvent::Expired, &text).await?;
                 Err(not_valid(&connection.slug, Some(&text)))
             }
             Err(error) => {

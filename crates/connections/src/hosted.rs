@@ -14,7 +14,7 @@ use crate::finish::{Finished, Obtained};
 use crate::grant::{Terms, find_scheme};
 use crate::life::ConnectResult;
 use crate::port::{Host, HostError, Identity, OwnApp, Standing, Start};
-use crate::{Connection, ConnectionError, Connections, store};
+use crate::{Connection, ConnectionError, Connections, HookEvent, store};
 
 /// The field that holds the provider's name for the account.
 pub const ACCOUNT: &str = "account";
@@ -176,7 +176,7 @@ impl Connections {
             match self.host(integration)?.standing(account).await.map_err(|error| explained(integration, error))? {
                 Standing::Works => return Ok(ConnectResult { connection, redirect_url: None, note: None }),
                 Standing::Waits => {}
-                Standing::Broken(reason) => store::invalidate(&self.0.db, &connection, &reason, self.0.clock.now()).await?,
+                Standing::Broken(reason) => self.invalidate(&connection, HookEvent::Broken, &reason).await?,
             }
         }
         let app = match self.app_used(target.project, connection.app).await? {
@@ -199,7 +199,7 @@ impl Connections {
     pub(crate) async fn check_hosted(&self, connection: &Connection, integration: &Integration) -> Result<(), ConnectionError> {
         let Some(account) = &connection.remote else { return Ok(()) };
         if let Ok(Standing::Broken(reason)) = self.host(integration)?.standing(account).await {
-            store::invalidate(&self.0.db, connection, &reason, self.0.clock.now()).await?;
+            self.invalidate(connection, HookEvent::Broken, &reason).await?;
             self.get(connection.project, connection.id).await?.require_usable()?;
         }
         Ok(())
@@ -223,7 +223,12 @@ impl Connections {
         {
             return Ok(());
         }
-        Ok(store::lose(&self.0.db, provider, account, reason, self.0.clock.now()).await?)
+        let lost = store::by_remote(&self.0.db, provider, account).await?;
+        store::lose(&self.0.db, provider, account, reason, self.0.clock.now()).await?;
+        for connection in &lost {
+            self.announce(connection, HookEvent::Broken, Some(reason)).await;
+        }
+        Ok(())
     }
 
     /// What a project has at providers which keep accounts; to be read before the project goes, and given to `forget` after.
@@ -274,7 +279,7 @@ impl Connections {
                     Standing::Works | Standing::Waits => continue,
                 },
             };
-            store::invalidate(&self.0.db, row, &reason, self.0.clock.now()).await?;
+            self.invalidate(row, HookEvent::Broken, &reason).await?;
             tidied.invalidated += 1;
         }
         Ok(tidied)

@@ -4,6 +4,7 @@
 mod acceptance;
 mod apps;
 mod attempt;
+mod choice;
 mod consumers;
 mod create;
 mod edit;
@@ -12,11 +13,13 @@ mod failing;
 mod finish;
 mod fresh;
 mod grant;
+mod hooks;
 mod hosted;
 mod implicit;
 mod life;
 mod model;
 mod oauth;
+mod personal;
 mod port;
 mod renewing;
 mod reseal;
@@ -29,19 +32,24 @@ use std::sync::Arc;
 use ::store::{Db, Quota, Remembered, StoreError};
 use catalog::Catalog;
 use egress::Egress;
+use end_users::EndUsers;
 use kernel::seal::Sealer;
 use kernel::signed::Signer;
 use kernel::{Clock, ConnectionId, KeyedLock, ProjectId, Shared};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use acceptance::Acceptance;
 pub use apps::{NewOAuthApp, OAuthApp, Owner};
+pub use choice::{AccountsOf, NEWEST, ONLY, SeveralAccounts};
 pub use create::NewConnection;
 pub use edit::{ConnectionEdit, TextEdit};
 pub use error::ConnectionError;
 pub use failing::Broken;
 pub use finish::{Finished, HostedForm, Returned};
 pub use fresh::Usable;
+pub use hooks::{Hook, HookEvent, HookMessage};
 pub use hosted::{ACCOUNT, Tidied};
 pub use life::{ConnectResult, Usage};
 pub use model::Connection;
@@ -63,6 +71,9 @@ pub const QUOTA: Quota = Quota {
     bytes_setting: "connection_bytes_per_project",
     remedy: "Delete some that you do not need",
 };
+
+/// How many connections an end user may have, and how many bytes of them: each is looked at when one is chosen.
+const MAX_OF_END_USER: (i64, i64) = (100, 1 << 20);
 
 /// The connections of a deployment.
 #[derive(Clone, Debug)]
@@ -95,6 +106,8 @@ pub struct Parts {
     pub pages: ConnectPages,
     /// How many connections a project may have.
     pub quota: Quota,
+    /// Who knows what the owners of accounts are called.
+    pub end_users: EndUsers,
 }
 
 #[derive(Debug)]
@@ -115,16 +128,20 @@ struct Inner {
     /// Whose consumers are being told something, one thing at a time.
     telling: KeyedLock<ConnectionId>,
     refreshes: KeyedLock<ConnectionId, fresh::LastFailure>,
-    /// Rows that calls are made through, by provider, integration and slug. Their credentials are sealed.
+    /// Rows that calls are made through, by owner, provider, integration and name. Their credentials are sealed.
     called: Remembered<(ProjectId, String), Connection>,
+    end_users: EndUsers,
+    /// Rung when there is something to tell a hook.
+    told: Notify,
     tasks: TaskTracker,
+    stop: CancellationToken,
 }
 
 impl Connections {
     pub fn new(parts: Parts) -> Self {
         let consumers = consumers::Consumers::default();
         let (telling, refreshes) = (KeyedLock::default(), KeyedLock::default());
-        let Parts { db, clock, sealer, signer, catalog, egress, connectors, hosts, pages, quota } = parts;
+        let Parts { db, clock, sealer, signer, catalog, egress, connectors, hosts, pages, quota, end_users } = parts;
         let called = Remembered::new(&db, &["gateway_connections"], MAX_REMEMBERED);
         Self(Shared::new(Inner {
             db,
@@ -141,7 +158,10 @@ impl Connections {
             telling,
             refreshes,
             called,
+            end_users,
+            told: Notify::new(),
             tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
         }))
     }
 
@@ -160,6 +180,7 @@ impl Connections {
 
     /// Waits for grants on their way in, because a refresh that is cut off could lose its new token.
     pub async fn drain(&self) {
+        self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }

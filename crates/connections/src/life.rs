@@ -12,7 +12,7 @@ use crate::attempt::ConnectionKey;
 use crate::create::check_fields;
 use crate::grant::not_checked;
 use crate::oauth::token::post;
-use crate::{Connection, ConnectionError, Connections, store};
+use crate::{Connection, ConnectionError, Connections, HookEvent, store};
 
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -33,33 +33,16 @@ impl Connections {
         store::by_id(&self.0.db, project, id).await?.ok_or(ConnectionError::NotFound)
     }
 
-    /// The connection of that name; one to an integration without accounts needs no row.
-    pub async fn find(
-        &self,
-        project: ProjectId,
-        provider: &str,
-        integration: &str,
-        slug: &str,
-    ) -> Result<Option<Connection>, ConnectionError> {
-        let key = (project, format!("{provider}/{integration}/{slug}"));
-        let row = self.0.called.or_find(key, || store::by_slug(&self.0.db, project, provider, integration, slug)).await?;
-        Ok(row.or_else(|| Connection::implicit_named(project, &*self.0.catalog.integration(project, provider, integration).ok()?, slug)))
-    }
-
-    /// Active connections, newest first.
-    pub async fn query(
-        &self,
-        project: ProjectId,
-        provider: Option<&str>,
-        integration: Option<&str>,
-    ) -> Result<Vec<Connection>, ConnectionError> {
-        Ok(store::query(&self.0.db, project, provider, integration).await?)
+    /// A connection that the scope may see: any of its project, or for an end user one of their own.
+    pub async fn seen(&self, scope: Scope, id: ConnectionId) -> Result<Connection, ConnectionError> {
+        let connection = self.get(scope.project, id).await?;
+        if scope.sees(connection.owner) { Ok(connection) } else { Err(ConnectionError::NotFound) }
     }
 
     /// Makes a connection fresh. Tokens that can be renewed are; else a person is asked, and what works goes on working until the new grant
     /// is proven. `force` asks a person in any case.
     pub async fn refresh(&self, scope: Scope, id: ConnectionId, force: bool) -> Result<ConnectResult, ConnectionError> {
-        let connection = self.get(scope.project, id).await?;
+        let connection = self.seen(scope, id).await?;
         if connection.is_no_auth() {
             let this = self.clone();
             return self.undisturbed(async move { this.revalidate(&connection).await }).await;
@@ -156,9 +139,11 @@ impl Connections {
     }
 
     async fn revoke_now(&self, scope: Scope, id: ConnectionId) -> Result<Connection, ConnectionError> {
+        self.seen(scope, id).await?;
         let given_up = store::attempt_remote(&self.0.db, scope.project, id).await?;
         let revoked = store::revoke(&self.0.db, scope.project, id, scope.author(), self.0.clock.now()).await?;
         let revoked = revoked.ok_or(ConnectionError::NotFound)?;
+        self.announce(&revoked, HookEvent::Removed, Some("revoked")).await;
         self.forget_later(&revoked.provider, given_up.filter(|account| revoked.remote.as_ref() != Some(account)));
         Ok(revoked)
     }
@@ -174,8 +159,10 @@ impl Connections {
     }
 
     async fn delete_now(&self, scope: Scope, id: ConnectionId) -> Result<(), ConnectionError> {
+        self.seen(scope, id).await?;
         let given_up = store::attempt_remote(&self.0.db, scope.project, id).await?;
         let connection = store::delete(&self.0.db, scope.project, id).await?.ok_or(ConnectionError::NotFound)?;
+        self.announce(&connection, HookEvent::Removed, Some("deleted")).await;
         self.forget_later(&connection.provider, given_up.into_iter().chain(connection.remote.clone()));
         let this = self.clone();
         self.0.tasks.spawn(async move { this.tell_provider(&connection).await });

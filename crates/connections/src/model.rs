@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{AppId, ConnectionId, ProjectId, Timestamp};
+use kernel::{AccountOwner, AppId, ConnectionId, ProjectId, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -11,7 +11,11 @@ use uuid::Uuid;
 pub struct Connection {
     pub id: ConnectionId,
     pub project: ProjectId,
+    /// Whose account it is. It never changes.
+    pub owner: AccountOwner,
     pub slug: String,
+    /// What an end user's account is called among those of the same user.
+    pub alias: Option<String>,
     pub name: Option<String>,
     pub description: Option<String>,
     pub provider: String,

@@ -31,5 +31,5 @@ pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ConnectionError> {
                 db.execute("update oauth_apps set client_secret = $2 where id = $1 and client_secret = $3", args![id, new, old]).await?;
         }
     }
-    Ok(resealed)
+    Ok(resealed + crate::hooks::reseal(db, sealer).await?)
 }

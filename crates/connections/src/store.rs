@@ -2,20 +2,20 @@
 
 use catalog::auth::Fields;
 use kernel::seal::{SealError, SealedColumn, Sealer};
-use kernel::{AppId, ConnectionId, ProjectId, Timestamp};
+use kernel::{AccountOwner, AppId, ConnectionId, ProjectId, Timestamp};
 use serde_json::{Map, Value, json};
 use store::{Db, Row, StoreError, Usage, args, row};
 use uuid::Uuid;
 
 use crate::edit::ConnectionEdit;
 use crate::grant::Terms;
-use crate::{Broken, Connection};
+use crate::{AccountsOf, Broken, Connection};
 
 const TABLE: &str = "gateway_connections";
 
 macro_rules! columns {
     () => {
-        "project_id, id, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, asked, account, \
+        "project_id, id, owner, alias, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, asked, account, \
          reason, failing_since, failure, last_used_at, granted_scopes, app_id, remote_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
     };
 }
@@ -24,6 +24,8 @@ fn read(row: &Row) -> Result<Connection, StoreError> {
     Ok(Connection {
         id: row.get("id")?,
         project: row.get("project_id")?,
+        owner: AccountOwner::read(&row.get::<String>("owner")?).ok_or_else(|| StoreError::Column("owner".to_owned()))?,
+        alias: row.get("alias")?,
         slug: row.get("slug")?,
         name: row.get("name")?,
         description: row.get("description")?,
@@ -60,9 +62,16 @@ pub(crate) async fn by_id(db: &Db, project: ProjectId, id: ConnectionId) -> Resu
     db.optional(sql, args![project, id]).await?.as_ref().map(read).transpose()
 }
 
+/// Whether a connection has this slug, whosever it is.
+pub(crate) async fn is_taken(db: &Db, project: ProjectId, provider: &str, integration: &str, slug: &str) -> Result<bool, StoreError> {
+    let sql =
+        "select 1 as found from gateway_connections where project_id = $1 and provider_key = $2 and integration_key = $3 and slug = $4";
+    Ok(db.optional(sql, args![project, provider, integration, slug]).await?.is_some())
+}
+
 pub(crate) async fn by_slug(
     db: &Db,
-    project: ProjectId,
+    of: AccountsOf,
     provider: &str,
     integration: &str,
     slug: &str,
@@ -70,40 +79,60 @@ pub(crate) async fn by_slug(
     let sql = concat!(
         "select ",
         columns!(),
-        " from gateway_connections where project_id = $1 and provider_key = $2 and integration_key = $3 and slug = $4"
+        " from gateway_connections where project_id = $1 and provider_key = $2 and integration_key = $3 and slug = $4 and owner = $5"
     );
-    db.optional(sql, args![project, provider, integration, slug]).await?.as_ref().map(read).transpose()
+    db.optional(sql, args![of.project, provider, integration, slug, of.owner.stored()]).await?.as_ref().map(read).transpose()
 }
 
-/// Active rows, newest first.
+/// Active rows of one owner, newest first.
 pub(crate) async fn query(
     db: &Db,
-    project: ProjectId,
+    of: AccountsOf,
     provider: Option<&str>,
     integration: Option<&str>,
 ) -> Result<Vec<Connection>, StoreError> {
     let sql = concat!(
         "select ",
         columns!(),
-        " from gateway_connections where project_id = $1 and is_active and ($2 is null or provider_key = $2) \
+        " from gateway_connections where project_id = $1 and owner = $4 and is_active and ($2 is null or provider_key = $2) \
          and ($3 is null or integration_key = $3) order by created_at desc, id desc"
     );
-    db.all(sql, args![project, provider, integration]).await?.iter().map(read).collect()
+    db.all(sql, args![of.project, provider, integration, of.owner.stored()]).await?.iter().map(read).collect()
 }
 
-/// How much a project keeps of connections.
-pub(crate) async fn usage(db: &Db, project: ProjectId) -> Result<Usage, StoreError> {
+/// Active rows of a project and of all its end users, newest first.
+pub(crate) async fn everybody(
+    db: &Db,
+    project: ProjectId,
+    provider: Option<&str>,
+    integration: Option<&str>,
+    after: Option<ConnectionId>,
+    limit: i64,
+) -> Result<Vec<Connection>, StoreError> {
+    let sql = concat!(
+        "select ",
+        columns!(),
+        " from gateway_connections where project_id = $1 and is_active and ($2 is null or provider_key = $2) \
+         and ($3 is null or integration_key = $3) and ($4 is null or id < $4) order by id desc limit $5"
+    );
+    db.all(sql, args![project, provider, integration, after, limit]).await?.iter().map(read).collect()
+}
+
+/// How much one owner keeps of connections.
+pub(crate) async fn usage(db: &Db, of: AccountsOf) -> Result<Usage, StoreError> {
     let sql = "select count(*) as many, cast(coalesce(sum(length(coalesce(name, '')) + length(coalesce(description, '')) \
                + length(coalesce(tags, '')) + length(coalesce(meta, '')) + length(coalesce(scopes, '')) \
-               + coalesce(length(credentials), 0)), 0) as bigint) as long from gateway_connections where project_id = $1";
-    db.measure(sql, args![project]).await
+               + coalesce(length(credentials), 0)), 0) as bigint) as long from gateway_connections where project_id = $1 and owner = $2";
+    db.measure(sql, args![of.project, of.owner.stored()]).await
 }
 
 pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&StoredAttempt>) -> Result<(), StoreError> {
     let row = row! {
         project_id: connection.project,
         id: connection.id,
+        owner: connection.owner.stored(),
         slug: connection.slug.as_str(),
+        alias: connection.alias.as_deref(),
         name: connection.name.as_deref(),
         description: connection.description.as_deref(),
         provider_key: connection.provider.as_str(),
@@ -273,12 +302,11 @@ pub(crate) async fn drop_lease(db: &Db, connection: &Connection, lease: Uuid) ->
     Ok(())
 }
 
-/// Marks a connection as not valid, with a reason for people, unless it changed meanwhile.
-pub(crate) async fn invalidate(db: &Db, connection: &Connection, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+/// Marks a connection as not valid, with a reason for people, unless it changed meanwhile; whether it did so.
+pub(crate) async fn invalidate(db: &Db, connection: &Connection, reason: &str, now: Timestamp) -> Result<bool, StoreError> {
     let sql = "update gateway_connections set is_valid = false, reason = $4, generation = generation + 1, lease = null, lease_until = null, \
                updated_at = $5 where project_id = $1 and id = $2 and generation = $3";
-    db.execute(sql, args![connection.project, connection.id, connection.generation, reason, now]).await?;
-    Ok(())
+    Ok(db.execute(sql, args![connection.project, connection.id, connection.generation, reason, now]).await? == 1)
 }
 
 /// Revokes: not valid, no credential, no open attempt. The name of an account that its provider keeps stays, to remove it by.
@@ -377,6 +405,12 @@ pub(crate) async fn attempt_remote(db: &Db, project: ProjectId, id: ConnectionId
     let row =
         db.optional("select attempt_remote_id from gateway_connections where project_id = $1 and id = $2", args![project, id]).await?;
     row.map_or(Ok(None), |row| row.get("attempt_remote_id"))
+}
+
+/// The valid connections behind an account of a provider that keeps accounts; it knows no projects.
+pub(crate) async fn by_remote(db: &Db, provider: &str, account: &str) -> Result<Vec<Connection>, StoreError> {
+    let sql = concat!("select ", columns!(), " from gateway_connections where provider_key = $1 and remote_id = $2 and is_valid");
+    db.all(sql, args![provider, account]).await?.iter().map(read).collect()
 }
 
 /// Marks whichever connection uses an account as not valid. The provider names the account and nothing else; the row names the project.

@@ -106,7 +106,7 @@ impl Definitions {
         for GatewayTool { provider, integration, action, .. } in tools.iter().copied() {
             self.catalog.reach(provider, Reach::Action(integration, action)).await.map_err(unreached)?;
         }
-        let mut connections = self.connections.query(scope.project, None, None).await?;
+        let mut connections = self.connections.query(scope, None, None).await?;
         for row in connections.iter_mut().filter(|row| !row.is_usable()) {
             if tools
                 .iter()
@@ -136,7 +136,7 @@ impl Definitions {
             let integration = self.catalog.integration(scope.project, &names.provider, &names.integration);
             let integration =
                 integration.map_err(|_| ResolveError::IntegrationNotFound(format!("{}/{}", names.provider, names.integration)))?;
-            match self.connections.find(scope.project, &names.provider, &names.integration, &names.slug).await? {
+            match self.connections.find(scope, &names.provider, &names.integration, &names.slug).await? {
                 Some(row) => self.connections.look_again(row).await?.require_usable()?,
                 None => return Err(ResolveError::ConnectionNotFound(tool.shown())),
             }
@@ -155,7 +155,7 @@ impl Definitions {
         let listed = self.catalog.integration(scope.project, provider, integration).ok();
         match connections.get(&(provider.as_str(), integration.as_str(), connection.as_str())) {
             Some(row) => row.require_usable()?,
-            None if listed.as_ref().is_some_and(|listed| Connection::implicit_named(scope.project, listed, connection).is_some()) => {}
+            None if listed.as_ref().is_some_and(|listed| Connection::implicit_named(scope.into(), listed, connection).is_some()) => {}
             None => return Err(ResolveError::ConnectionNotFound(format!("{provider}/{integration}/{connection}"))),
         }
         let listed = listed.ok_or_else(|| ResolveError::ActionNotFound(format!("{provider}/{integration}/{action}")))?;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use catalog::search::Kind;
 use catalog::{Action, Event, Found, Integration, Item};
-use connections::Connection;
+use connections::{AccountsOf, Connection};
+use kernel::ConnectionId;
 use kernel::json::Document;
-use kernel::{ConnectionId, ProjectId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -373,12 +373,12 @@ pub struct ConnectionState {
 impl ConnectionState {
     /// The newest usable connection, one that its service refuses only if there is no other, or what it takes to get one. Calls can do with
     /// an implicit connection, subscriptions need a row.
-    pub(crate) fn of(integration: &Integration, kind: Kind, project: ProjectId, rows: &[Connection]) -> Self {
+    pub(crate) fn of(integration: &Integration, kind: Kind, of: AccountsOf, rows: &[Connection]) -> Self {
         let row = rows_of(integration, rows).find(|row| row.is_usable());
         if let Some(row) = row.filter(|row| !row.is_failing()) {
             return Self { state: Readiness::Ready, slug: Some(row.slug.clone()), id: Some(row.id), failure: None };
         }
-        let implicit = Connection::implicit_beside(project, integration, rows);
+        let implicit = Connection::implicit_beside(of, integration, rows);
         if let (Kind::Action, Some(implicit)) = (kind, &implicit) {
             return Self { state: Readiness::Ready, slug: Some(implicit.slug.clone()), id: None, failure: None };
         }
@@ -437,12 +437,12 @@ impl IntegrationState {
     /// `connect` is the step that connects it, where it has to be connected.
     pub(crate) fn of(
         NamedIntegration { integration, kind }: &NamedIntegration,
-        project: ProjectId,
+        of: AccountsOf,
         rows: &[Connection],
         connect: NextStep,
         addresses: &dyn Addresses,
     ) -> Self {
-        let ConnectionState { state, slug, id, failure } = ConnectionState::of(integration, *kind, project, rows);
+        let ConnectionState { state, slug, id, failure } = ConnectionState::of(integration, *kind, of, rows);
         let connect = slug.is_none().then(|| {
             addresses.request(RequestDraft::Connect(ConnectDraft {
                 step: connect,

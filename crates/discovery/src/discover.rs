@@ -138,7 +138,7 @@ impl Discovery {
         kind: Kind,
     ) -> Result<(DiscoveryRun, Vec<UseCase<'a>>), DiscoveryError> {
         self.check_provider(request.provider.as_deref())?;
-        let rows = self.0.connections.choices(scope.project, None, None).await?;
+        let rows = self.0.connections.choices(scope, None, None).await?;
         let examples = self.examples(scope.project).await?;
         let run = DiscoveryRun { discovery: self.clone(), scope, request: request.clone(), rows, examples, seen: Vec::new() };
         let size = texts.iter().map(|text| SEARCH + PER_BYTE * text.len()).sum();
@@ -256,11 +256,11 @@ impl DiscoveryRun {
     }
 
     fn state(&self, found: &Found) -> ConnectionState {
-        ConnectionState::of(&found.integration, found.item.kind(), self.scope.project, &self.rows)
+        ConnectionState::of(&found.integration, found.item.kind(), self.scope.into(), &self.rows)
     }
 
     fn is_ready(&self, integration: &Integration) -> bool {
-        ConnectionState::of(integration, Kind::Action, self.scope.project, &self.rows).is_ready()
+        ConnectionState::of(integration, Kind::Action, self.scope.into(), &self.rows).is_ready()
     }
 
     /// The use cases to ask providers about: all of them where one is named, else those whose best answer cannot be used now. Providers
@@ -376,7 +376,7 @@ impl DiscoveryRun {
     /// The state of every integration that the answer names, with the request that connects it.
     fn connections(&self, connect: NextStep) -> Vec<IntegrationState> {
         let addresses = &*self.discovery.0.addresses;
-        self.seen.iter().map(|seen| IntegrationState::of(seen, self.scope.project, &self.rows, connect, addresses)).collect()
+        self.seen.iter().map(|seen| IntegrationState::of(seen, self.scope.into(), &self.rows, connect, addresses)).collect()
     }
 
     fn see(&mut self, found: &Found) {

@@ -18,6 +18,7 @@ mod redirect;
 mod resolver;
 mod retry;
 mod stream;
+pub mod webhook;
 
 pub use allow::Allow;
 pub use client::{Config, Egress};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use connections::Usable;
-use kernel::{ImportId, PermissionSet, ProjectId, Scope, UserId};
+use kernel::{AccountOwner, ImportId, PermissionSet, ProjectId, Scope, UserId};
 use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
@@ -129,6 +129,7 @@ impl Imports {
             user: Some(UserId::from(author)),
             permissions: PermissionSet::default(),
             is_for_agents: false,
+            acts_for: AccountOwner::Project,
         };
         let mode = ImportMode { unasked: true, ..ImportMode::default() };
         let made = match change.account {

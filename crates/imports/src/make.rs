@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ::store::Usage;
-use connections::{Connection, NewOAuthApp, OAuthApp, Owner, Usable};
+use connections::{AccountsOf, Connection, NewOAuthApp, OAuthApp, Owner, Usable};
 use kernel::{ConnectionId, ImportId, ProjectId, Scope};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
@@ -129,7 +129,7 @@ impl Imports {
         }
         self.0.catalog.ready(project).await.map_err(connections::ConnectionError::from)?;
         let Ok(integration) = self.0.catalog.integration(project, &import.provider, &import.key) else { return Ok(None) };
-        for connection in self.0.connections.choices(project, Some(&import.provider), Some(&import.key)).await? {
+        for connection in self.0.connections.choices(AccountsOf::project(project), Some(&import.provider), Some(&import.key)).await? {
             if connection.is_usable()
                 && !connection.is_no_auth()
                 && let Ok(usable) = self.0.connections.usable(&connection, &integration).await
@@ -300,7 +300,7 @@ impl Imports {
     }
 
     async fn held(&self, project: ProjectId, import: &Import) -> Result<Connected, ImportError> {
-        let connections = self.0.connections.query(project, Some(&import.provider), Some(&import.key)).await?;
+        let connections = self.0.connections.everybody(project, Some(&import.provider), Some(&import.key), None, i64::MAX).await?;
         let mut apps = self.0.connections.list_apps(Owner::Project(project)).await?;
         apps.retain(|app| app.provider == import.provider && app.integration == import.key);
         Ok(Connected { connections, apps })

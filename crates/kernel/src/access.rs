@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{KeyId, ProjectId, UserId, suggest};
+use crate::{AccountOwner, EndUserId, KeyId, ProjectId, UserId, suggest};
 
 /// One thing that a key or a person may be allowed to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -208,16 +208,41 @@ pub struct Scope {
     pub permissions: PermissionSet,
     /// The key acts for certain agents and for nothing else; `agents` knows for which.
     pub is_for_agents: bool,
+    /// Whose accounts it acts with.
+    pub acts_for: AccountOwner,
 }
 
 impl Scope {
     /// The operator in a project: whoever can make an owner's key may as well act as one.
     pub fn operator(project: ProjectId) -> Self {
-        Self { project, key: KeyId::nil(), user: None, permissions: Role::Owner.permissions(), is_for_agents: false }
+        Self {
+            project,
+            key: KeyId::nil(),
+            user: None,
+            permissions: Role::Owner.permissions(),
+            is_for_agents: false,
+            acts_for: AccountOwner::Project,
+        }
     }
 
     pub fn may(&self, permission: Permission) -> bool {
         self.permissions.has(permission)
+    }
+
+    /// The same, with the accounts of one end user and of nobody else.
+    #[must_use]
+    pub fn for_end_user(self, end_user: EndUserId) -> Self {
+        Self { acts_for: AccountOwner::EndUser(end_user), ..self }
+    }
+
+    /// Whether it may see what belongs to somebody: a project sees all of its rows, an end user their own.
+    pub fn sees(&self, owner: AccountOwner) -> bool {
+        self.acts_for == AccountOwner::Project || self.acts_for == owner
+    }
+
+    /// The end user that it acts for; nothing where it acts for the project itself.
+    pub fn end_user(&self) -> Option<EndUserId> {
+        self.acts_for.end_user()
     }
 
     /// Who is named as the author of a row: the user, or the key when it belongs to nobody.

@@ -46,6 +46,10 @@ kinds! {
     Invitation => InvitationId,
     Session => SessionId,
     Grant => GrantId,
+    EndUser => EndUserId,
+    UserSession => UserSessionId,
+    Hook => HookId,
+    HookMessage => HookMessageId,
 }
 
 impl<T> Id<T> {

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod budget;
 pub mod call_ref;
+mod end_user;
 pub mod hex;
 pub mod id;
 pub mod json;
@@ -24,10 +25,11 @@ pub mod time;
 pub use access::{Permission, PermissionSet, Role, Scope};
 pub use budget::{Budget, Exceeded, Limits};
 pub use call_ref::{CallName, CallRef};
+pub use end_user::{AccountOwner, BadEndUserName, EndUserName};
 pub use id::{
-    AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EventId, GrantId, Id, ImportId, InvitationId, KeyId,
-    MemberId, NoticeId, ProjectId, RevisionId, RunId, ScheduleId, SecretId, SecretReadId, SessionId, SubscriptionId, UseCaseId, UserId,
-    VariantId,
+    AgentId, AppId, ApprovalId, ArtifactId, CallId, ConnectionId, DeliveryId, EndUserId, EventId, GrantId, HookId, HookMessageId, Id,
+    ImportId, InvitationId, KeyId, MemberId, NoticeId, ProjectId, RevisionId, RunId, ScheduleId, SecretId, SecretReadId, SessionId,
+    SubscriptionId, UseCaseId, UserId, UserSessionId, VariantId,
 };
 pub use keyed_lock::{Keyed, KeyedLock};
 pub use origin::Origin;

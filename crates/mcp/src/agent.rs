@@ -28,6 +28,8 @@ pub struct AgentTools {
     pub routes: Arc<dyn OwnRoutes>,
     /// How long a workflow may take.
     pub limit: Duration,
+    /// Whether platform ops are among the tools.
+    pub has_ops: bool,
 }
 
 impl std::fmt::Debug for AgentTools {
@@ -40,7 +42,7 @@ impl AgentTools {
     /// Without ops that need the values of a run: a client of the protocol has no run to take them from.
     async fn toolset(&self) -> Result<Toolset, RpcError> {
         let mut toolset = self.agents.toolset(self.approver.scope, self.agent).await.map_err(fault)?;
-        toolset.tools.retain(|tool| !needs_context(tool));
+        toolset.tools.retain(|tool| !needs_context(tool) && (self.has_ops || !matches!(tool.call_ref, CallRef::Reserved { .. })));
         Ok(toolset)
     }
 
@@ -56,6 +58,10 @@ impl AgentTools {
     async fn run(&self, call: Call) -> Result<CallOutcome, RpcError> {
         if let Some(outcome) = self.approver.hear(&call).await? {
             return Ok(outcome);
+        }
+        let is_it = |tool: &GrantedTool| tool.name == call.name || tool.call_ref.to_string() == call.name;
+        if !self.has_ops && !self.toolset().await?.tools.iter().any(is_it) {
+            return Err(RpcError::Params(format!("Unknown tool: {}", call.name.chars().take(200).collect::<String>())));
         }
         let (request, _stop) = call.to(call.name.clone().into(), self.limit);
         let made = AgentCall { request, context: Map::new() };

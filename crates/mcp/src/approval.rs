@@ -7,7 +7,7 @@ use calls::{Approval, CallError, Calls};
 use catalog::Catalog;
 use connections::Connections;
 use kernel::signed::Signer;
-use kernel::{ApprovalId, Clock, Permission, Scope, Timestamp};
+use kernel::{ApprovalId, Clock, Scope, Timestamp};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 use workflows::Workflows;
@@ -41,6 +41,8 @@ pub struct Approver {
     pub signer: Signer,
     /// Where approvals are decided.
     pub approvals_url: String,
+    /// Whether the person in front of the client may decide.
+    pub may_approve: bool,
 }
 
 impl Approver {
@@ -56,7 +58,7 @@ impl Approver {
                 return approval.map(|approval| Some(self.referral(&approval))).or_else(|error| crate::reply::of_error(error).map(Some));
             }
         };
-        if !self.may_approve() {
+        if !self.may_approve {
             return Err(RpcError::Params("This key may not approve calls.".to_owned()));
         }
         let note = answer.pointer("/content/note").and_then(Value::as_str).filter(|note| !note.trim().is_empty());
@@ -69,7 +71,7 @@ impl Approver {
 
     /// What a call that waits comes to.
     pub(crate) fn ask(&self, approval: &Approval, call: &Call) -> CallOutcome {
-        if !(call.client.shows_forms() && self.may_approve()) {
+        if !(call.client.shows_forms() && self.may_approve) {
             return self.referral(approval);
         }
         // Nobody is asked about what they cannot see.
@@ -85,10 +87,6 @@ impl Approver {
             },
         });
         CallOutcome::NeedsInput { requests: Map::from_iter([(APPROVAL.to_owned(), question)]), state: Some(self.state(approval.id)) }
-    }
-
-    fn may_approve(&self) -> bool {
-        self.scope.may(Permission::EditTools)
     }
 
     /// Whom to turn to.

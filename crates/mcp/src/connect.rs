@@ -26,30 +26,37 @@ pub(crate) async fn connect(domains: &Domains, scope: Scope, arguments: Map<Stri
 }
 
 /// The connection that is there, made to work if it does not, or else a new one.
-async fn begin(
+pub(crate) async fn begin(
     connections: &Connections,
     scope: Scope,
     provider: &str,
     key: &str,
     slug: Option<&str>,
 ) -> Result<ConnectResult, ConnectionError> {
-    let rows = connections.choices(scope.project, Some(provider), Some(key)).await?;
-    let named = |row: &&Connection| slug.is_none_or(|slug| row.slug == slug);
+    let rows = connections.choices(scope, Some(provider), Some(key)).await?;
+    let named = |row: &&Connection| slug.is_none_or(|slug| row.slug == slug || row.alias.as_deref() == Some(slug));
     let known = rows.iter().filter(named).find(|row| row.is_usable()).or_else(|| rows.iter().find(named));
     match known {
         Some(row) if row.is_usable() && !row.is_failing() => Ok(ConnectResult { connection: row.clone(), redirect_url: None, note: None }),
         Some(row) => connections.refresh(scope, row.id, false).await,
         None => {
-            let slug = slug.map_or_else(|| Connection::usual_slug(key), str::to_owned);
-            let new = NewConnection { slug, provider: provider.to_owned(), integration: key.to_owned(), ..NewConnection::default() };
+            // A slug is the project's to give; what an end user calls an account is theirs alone.
+            let (slug, alias) = match scope.end_user() {
+                None => (slug.map_or_else(|| Connection::usual_slug(key), str::to_owned), None),
+                Some(_) => (String::new(), slug.map(str::to_owned)),
+            };
+            let new = NewConnection { slug, alias, provider: provider.to_owned(), integration: key.to_owned(), ..NewConnection::default() };
             connections.create(scope, new).await
         }
     }
 }
 
-fn told(name: &str, begun: ConnectResult) -> CallOutcome {
+pub(crate) fn told(name: &str, begun: ConnectResult) -> CallOutcome {
     let ConnectResult { connection, redirect_url, note } = begun;
     let mut structured = json!({"integration": connection.integration, "slug": connection.slug});
+    if let Some(alias) = &connection.alias {
+        structured["alias"] = json!(alias);
+    }
     let text = if let Some(url) = redirect_url {
         structured["status"] = "waiting".into();
         structured["url"] = json!(url);

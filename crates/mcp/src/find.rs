@@ -15,6 +15,8 @@ use crate::{Call, CallOutcome, Page, RpcError, Surface, connect, reply};
 const DEFAULT_LIMIT: u64 = 5;
 const MAX_LIMIT: u64 = 20;
 const MAX_USE_CASES: usize = 20;
+/// The tool that connects an account.
+pub(crate) const CONNECT: &str = "connect";
 
 /// A surface that can be searched.
 pub trait Searchable: Surface {
@@ -90,7 +92,7 @@ impl Surface for SearchMode {
             match call.name.as_str() {
                 "find_tools" => self.find(call.arguments).await,
                 "call_tool" => self.pass_on(call).await,
-                "connect" => self.0.connect(call.arguments).await,
+                CONNECT => self.0.connect(call.arguments).await,
                 other => Err(RpcError::Params(format!("Unknown tool: {}", other.chars().take(200).collect::<String>()))),
             }
         })
@@ -143,23 +145,28 @@ fn definitions() -> Vec<Value> {
             },
             "annotations": {"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true},
         }),
-        json!({
-            "name": "connect",
-            "title": "Connect an account",
-            "description": "Connects an account of an integration. Answers with a link for the person, where one has to sign in or type a key.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {
-                    "integration": {"type": "string", "description": "The integration's key, such as `github`"},
-                    "provider": {"type": "string", "description": "The provider, where several offer the integration"},
-                    "slug": {"type": "string", "description": "A name for the connection, where there shall be several"},
-                },
-                "required": ["integration"],
-                "additionalProperties": false,
-            },
-            "annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": true},
-        }),
+        connect_definition(),
     ]
+}
+
+/// The tool that connects an account.
+pub(crate) fn connect_definition() -> Value {
+    json!({
+        "name": CONNECT,
+        "title": "Connect an account",
+        "description": "Connects an account of an integration. Answers with a link for the person, where one has to sign in or type a key.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "integration": {"type": "string", "description": "The integration's key, such as `github`"},
+                "provider": {"type": "string", "description": "The provider, where several offer the integration"},
+                "slug": {"type": "string", "description": "A name for the connection, where there shall be several"},
+            },
+            "required": ["integration"],
+            "additionalProperties": false,
+        },
+        "annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": true},
+    })
 }
 
 impl ProjectTools {
@@ -222,7 +229,7 @@ impl Searchable for ProjectTools {
     }
 }
 
-fn is(entry: &ProjectTool, candidate: &Value) -> bool {
+pub(crate) fn is(entry: &ProjectTool, candidate: &Value) -> bool {
     match entry {
         ProjectTool::Action { integration, action, .. } => {
             candidate["provider"] == integration.provider
@@ -233,7 +240,7 @@ fn is(entry: &ProjectTool, candidate: &Value) -> bool {
     }
 }
 
-fn brief(entry: &ProjectTool, defined: &Value) -> Value {
+pub(crate) fn brief(entry: &ProjectTool, defined: &Value) -> Value {
     json!({
         "name": function_name(&entry.call_ref().to_string()),
         "description": defined["description"],

@@ -18,6 +18,7 @@ mod page;
 mod project;
 mod reply;
 mod server;
+mod session;
 mod surface;
 mod version;
 
@@ -31,4 +32,5 @@ pub use find::{SearchMode, Searchable};
 pub use mcp_wire::{Request, RequestId, Version, header};
 pub use project::ProjectTools;
 pub use server::Mcp;
+pub use session::{MissingAccount, SessionFault, SessionTools};
 pub use surface::{Call, CallOutcome, Page, Progress, Surface};

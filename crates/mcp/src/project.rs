@@ -65,12 +65,12 @@ impl ProjectTools {
     /// What can be called: the same, and what needs no account. That is not listed, for it would fill every client's context.
     pub(crate) async fn callable(&self) -> Result<Vec<ProjectTool>, RpcError> {
         let mut rows = self.connections().await?;
-        rows.extend(self.approver.domains.connections.implicit(self.scope().project, &rows));
+        rows.extend(self.approver.domains.connections.implicit(self.scope().into(), &rows));
         self.entries_through(rows).await
     }
 
     async fn connections(&self) -> Result<Vec<Connection>, RpcError> {
-        let found = self.approver.domains.connections.query(self.scope().project, None, None).await;
+        let found = self.approver.domains.connections.query(self.scope(), None, None).await;
         found.map_err(|error| RpcError::internal(&error))
     }
 
@@ -117,6 +117,11 @@ impl ProjectTools {
 
     /// The definition of a tool; a workflow that cannot be run has none.
     pub(crate) async fn define(&self, entry: &ProjectTool) -> Result<Option<Value>, RpcError> {
+        self.define_as(entry, Format::Mcp).await
+    }
+
+    /// The same for any model API.
+    pub(crate) async fn define_as(&self, entry: &ProjectTool, format: Format) -> Result<Option<Value>, RpcError> {
         match entry {
             ProjectTool::Action { integration, action, connection, is_one_of_many, failure } => {
                 let description = match (failure, is_one_of_many) {
@@ -125,9 +130,11 @@ impl ProjectTools {
                     (None, false) => action.description.clone(),
                 };
                 let tool = Tool::Action(integration.clone(), action.clone());
-                let mut defined = tool.define(Format::Mcp, &entry.call_ref().to_string(), &description);
-                defined["title"] = json!(format!("{}: {}", integration.name, action.name));
-                defined["annotations"]["openWorldHint"] = true.into();
+                let mut defined = tool.define(format, &entry.call_ref().to_string(), &description);
+                if format == Format::Mcp {
+                    defined["title"] = json!(format!("{}: {}", integration.name, action.name));
+                    defined["annotations"]["openWorldHint"] = true.into();
+                }
                 Ok(Some(defined))
             }
             ProjectTool::Workflow(artifact) => self.define_workflow(artifact, &entry.call_ref().to_string()).await,

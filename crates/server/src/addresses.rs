@@ -70,6 +70,11 @@ pub fn sign_in_link(public_url: &str, token: &str) -> String {
     format!("{}/sign-in/link/{token}", public_url.trim_end_matches('/'))
 }
 
+/// Where clients of the Model Context Protocol find the tools of a session.
+pub fn session_mcp(public_url: &str, session: kernel::UserSessionId) -> String {
+    format!("{}/mcp/sessions/{session}", public_url.trim_end_matches('/'))
+}
+
 /// Where an op is called that is a request of its own.
 pub fn op(name: &str) -> String {
     format!("POST /tools/ops/{name}")

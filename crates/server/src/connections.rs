@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use catalog::CatalogError;
-use connections::{ConnectResult, Connection, ConnectionEdit, ConnectionUser, NewConnection, TextEdit};
+use connections::{AccountsOf, ConnectResult, Connection, ConnectionEdit, ConnectionUser, NewConnection, TextEdit};
 use http::StatusCode;
 use kernel::{ConnectionId, Scope};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,13 +12,19 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
-use crate::edge::{ApiError, ApiResult, Code, Json, Unused};
+use crate::edge::{ApiError, ApiResult, Code, Json, Unused, end_user};
 
 /// A connection.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ConnectionBody {
     pub id: Uuid,
     pub slug: String,
+    /// The end user whose account it is; none where it is the project's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_user: Option<String>,
+    /// What an end user's account is called among those of the same user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +87,9 @@ pub struct ConnectionAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ConnectionsAnswer {
     pub count: usize,
+    /// Leads to the next page, where a `limit` was given and there are more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Uuid>,
     pub connections: Vec<ConnectionBody>,
 }
 
@@ -149,8 +158,15 @@ pub struct CreateConnection {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewConnectionBody {
-    #[schema(value_type = crate::shapes::SlugText)]
-    pub slug: String,
+    /// What refs name it by; an account of an end user may go without, and is given one.
+    #[schema(value_type = Option<crate::shapes::SlugText>)]
+    pub slug: Option<String>,
+    /// The end user whose account it shall be, by the name that you give them; left out, it is the project's own.
+    #[schema(value_type = Option<crate::shapes::EndUserText>)]
+    pub end_user: Option<String>,
+    /// What an end user's account is called among those of the same user.
+    #[schema(value_type = Option<crate::shapes::SlugText>)]
+    pub alias: Option<String>,
     #[schema(example = "native")]
     pub provider_key: String,
     #[schema(example = "github")]
@@ -218,6 +234,16 @@ impl std::fmt::Debug for NewConnectionData {
 pub struct QueryConnections {
     pub provider_key: Option<String>,
     pub integration_key: Option<String>,
+    /// The accounts of one end user.
+    #[param(inline, required = false, value_type = crate::shapes::EndUserText)]
+    pub end_user: Option<String>,
+    /// Whose accounts: `project` for its own, which is what is listed where neither this nor `end_user` is given, or `everybody` for those of all
+    /// end users too.
+    #[param(inline, required = false, value_type = crate::shapes::AccountsWord)]
+    pub accounts: Option<String>,
+    /// With `accounts=everybody`: 500 by default and at most.
+    pub limit: Option<i64>,
+    pub cursor: Option<Uuid>,
 }
 
 /// How to refresh.
@@ -261,6 +287,8 @@ impl From<Connection> for ConnectionBody {
         Self {
             id: connection.id.uuid(),
             slug: connection.slug,
+            end_user: None,
+            alias: connection.alias,
             name: connection.name,
             description: connection.description,
             provider_key: connection.provider,
@@ -284,13 +312,57 @@ impl From<Connection> for ConnectionBody {
     }
 }
 
+/// How many connections of everybody are listed at once.
+const MOST_LISTED: i64 = 500;
+
+/// A connection with the name of whose it is.
+async fn named(app: &App, connection: Connection) -> ApiResult<ConnectionBody> {
+    Ok(all_named(app, vec![connection]).await?.remove(0))
+}
+
+pub(crate) async fn all_named(app: &App, connections: Vec<Connection>) -> ApiResult<Vec<ConnectionBody>> {
+    let Some(project) = connections.first().map(|connection| connection.project) else { return Ok(Vec::new()) };
+    let names = app.end_users.names(project, connections.iter().filter_map(|connection| connection.owner.end_user()).collect()).await?;
+    let body = |connection: Connection| {
+        let end_user = connection.owner.end_user().and_then(|end_user| names.get(&end_user).cloned());
+        ConnectionBody { end_user, ..connection.into() }
+    };
+    Ok(connections.into_iter().map(body).collect())
+}
+
+async fn begun(app: &App, result: ConnectResult) -> ApiResult<Json<ConnectionAnswer>> {
+    let end_user = named(app, result.connection.clone()).await?.end_user;
+    Ok(Json(ConnectionAnswer { count: 1, connection: ConnectionBody { end_user, ..result.into() } }))
+}
+
 pub(crate) async fn query(app: &App, scope: Scope, filter: QueryConnections) -> ApiResult<Json<ConnectionsAnswer>> {
-    let found = app.connections.query(scope.project, filter.provider_key.as_deref(), filter.integration_key.as_deref()).await?;
+    let (provider, integration) = (filter.provider_key.as_deref(), filter.integration_key.as_deref());
+    let end_user = end_user::wanted(app, scope, filter.end_user.as_deref()).await?;
+    let mut cursor = None;
+    let found = match (end_user, filter.accounts.as_deref()) {
+        (_, Some(other)) if !["project", "everybody"].contains(&other) => {
+            return Err(ApiError::unknown_value("accounts", other, &["project", "everybody"]));
+        }
+        // None of a user's accounts is the project's own.
+        (Some(_), Some("project")) => Vec::new(),
+        (Some(end_user), _) => app.connections.query(AccountsOf::end_user(scope.project, end_user), provider, integration).await?,
+        (None, Some("everybody")) => {
+            let limit = filter.limit.unwrap_or(MOST_LISTED).clamp(1, MOST_LISTED);
+            let after = filter.cursor.map(ConnectionId::from);
+            let mut page = app.connections.everybody(scope.project, provider, integration, after, limit + 1).await?;
+            if page.len() > usize::try_from(limit).unwrap_or(usize::MAX) {
+                page.pop();
+                cursor = page.last().map(|last| last.id.uuid());
+            }
+            page
+        }
+        (None, _) => app.connections.query(AccountsOf::project(scope.project), provider, integration).await?,
+    };
     if found.is_empty() {
         check_names(app, scope, &filter).await?;
     }
-    let connections: Vec<ConnectionBody> = found.into_iter().map(Into::into).collect();
-    Ok(Json(ConnectionsAnswer { count: connections.len(), connections }))
+    let connections = all_named(app, found).await?;
+    Ok(Json(ConnectionsAnswer { count: connections.len(), cursor, connections }))
 }
 
 /// A filter by a name that nothing has is a mistake. A provider that is not configured or does not answer has no connections, but is known.
@@ -309,9 +381,14 @@ async fn check_names(app: &App, scope: Scope, filter: &QueryConnections) -> ApiR
 
 pub(crate) async fn create(app: &App, scope: Scope, body: CreateConnection) -> ApiResult<Json<ConnectionAnswer>> {
     let new = body.connection;
+    let scope = end_user::acting_for(app, scope, new.end_user.as_deref()).await?;
+    if new.slug.is_none() && scope.end_user().is_none() {
+        return Err(ApiError::unprocessable("`slug` is required, except for an account of an end user."));
+    }
     let data = new.data.unwrap_or_default();
     let new = NewConnection {
-        slug: new.slug,
+        slug: new.slug.unwrap_or_default(),
+        alias: new.alias,
         provider: new.provider_key,
         integration: new.integration_key,
         name: new.name,
@@ -322,19 +399,18 @@ pub(crate) async fn create(app: &App, scope: Scope, body: CreateConnection) -> A
         credentials: data.credentials.unwrap_or_default(),
         scopes: data.scopes,
     };
-    let made = app.connections.create(scope, new).await?;
-    Ok(Json(ConnectionAnswer { count: 1, connection: made.into() }))
+    begun(app, app.connections.create(scope, new).await?).await
 }
 
 pub(crate) async fn fetch(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConnectionAnswer>> {
-    let connection = app.connections.get(scope.project, id).await?;
-    Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
+    let connection = app.connections.seen(scope, id).await?;
+    Ok(Json(ConnectionAnswer { count: 1, connection: named(app, connection).await? }))
 }
 
 pub(crate) async fn edit(app: &App, scope: Scope, id: ConnectionId, body: EditConnection) -> ApiResult<Json<ConnectionAnswer>> {
     let EditConnectionBody { name, description } = body.connection;
     let connection = app.connections.edit(scope, id, ConnectionEdit { name, description }).await?;
-    Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
+    Ok(Json(ConnectionAnswer { count: 1, connection: named(app, connection).await? }))
 }
 
 pub(crate) async fn consumers(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConsumersAnswer>> {
@@ -355,12 +431,12 @@ pub(crate) async fn refresh(app: &App, scope: Scope, id: ConnectionId, options: 
         }
         other => other.into(),
     })?;
-    Ok(Json(ConnectionAnswer { count: 1, connection: refreshed.into() }))
+    begun(app, refreshed).await
 }
 
 pub(crate) async fn revoke(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConnectionAnswer>> {
     let connection = app.connections.revoke(scope, id, "The connection was revoked.").await?;
-    Ok(Json(ConnectionAnswer { count: 1, connection: connection.into() }))
+    Ok(Json(ConnectionAnswer { count: 1, connection: named(app, connection).await? }))
 }
 
 pub(crate) async fn usage(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<UsageAnswer>> {

@@ -32,6 +32,8 @@ impl utoipa::Modify for Security {
         let operator =
             ApiKeyValue::with_description("Authorization", "`Access <operator key>`; a session that began with that key is the same.");
         components.add_security_scheme("operator", SecurityScheme::ApiKey(ApiKey::Header(operator)));
+        let user_session = ApiKeyValue::with_description("Authorization", "`Bearer <token>`, with the token of a session of an end user.");
+        components.add_security_scheme("user_session", SecurityScheme::ApiKey(ApiKey::Header(user_session)));
         let session = ApiKeyValue::with_description("toolyard-session", "Signed in at `/sign-in`; `__Host-toolyard-session` under https.");
         components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     }

@@ -12,6 +12,7 @@ pub mod connections;
 mod dashboard;
 pub mod document;
 pub mod edge;
+pub mod end_users;
 pub mod environments;
 pub mod grants;
 pub mod histories;
@@ -35,6 +36,7 @@ use std::time::Duration;
 use ::agents::Agents;
 use ::catalog::Catalog;
 use ::connections::Connections;
+use ::end_users::EndUsers;
 use ::grants::Grants;
 use ::imports::Imports;
 use ::mcp::Mcp;
@@ -51,6 +53,7 @@ use kernel::key::KeyHash;
 use kernel::signed::Signer;
 use kernel::{Clock, Shared, Timestamp, WeakShared};
 use store::Db;
+use user_sessions::UserSessions;
 use work::Workers;
 
 pub use edge::Peer;
@@ -72,6 +75,8 @@ pub struct Parts {
     pub grants: Grants,
     pub catalog: Catalog,
     pub connections: Connections,
+    pub end_users: EndUsers,
+    pub user_sessions: UserSessions,
     pub workflows: Workflows,
     pub imports: Imports,
     pub secrets: Secrets,

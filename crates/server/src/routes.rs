@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 use crate::document::{Document, finished};
 use crate::edge::{mount, watch};
 use crate::{
-    App, access, admin, agents, aliases, chat, dashboard, environments, grants, keys, mcp, oauth, operations, pages, people, project,
-    secrets, tools, triggers, workflows,
+    App, access, admin, agents, aliases, chat, dashboard, end_users, environments, grants, keys, mcp, oauth, operations, pages, people,
+    project, secrets, tools, triggers, workflows,
 };
 
 /// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
@@ -72,6 +72,10 @@ fn tool_table() -> OpenApiRouter<App> {
         .routes(routes!(tools::catalog::action))
         .routes(routes!(tools::connections::query))
         .routes(routes!(tools::connections::create))
+        .routes(routes!(tools::hooks::list, tools::hooks::create))
+        .routes(routes!(tools::hooks::delete))
+        .routes(routes!(tools::hooks::messages))
+        .routes(routes!(tools::hooks::retry))
         .routes(routes!(pages::callback))
         .routes(routes!(pages::callback_of_app))
         .routes(routes!(tools::connections::fetch, tools::connections::edit, tools::connections::delete))
@@ -268,6 +272,17 @@ fn people_table() -> OpenApiRouter<App> {
         .routes(routes!(people::invitations::revoke))
         .routes(routes!(mcp::project::post, mcp::project::changes))
         .routes(routes!(mcp::agent::post, mcp::agent::changes))
+        .routes(routes!(mcp::session::post, mcp::session::changes))
+        .routes(routes!(end_users::rows::list))
+        .routes(routes!(end_users::rows::export, end_users::rows::forget))
+        .routes(routes!(end_users::sessions::create, end_users::sessions::list))
+        .routes(routes!(end_users::session_tools::fetch, end_users::sessions::revoke))
+        .routes(routes!(end_users::session_tools::tools))
+        .routes(routes!(end_users::session_tools::find))
+        .routes(routes!(end_users::session_tools::call))
+        .routes(routes!(end_users::session_tools::connect))
+        .routes(routes!(end_users::session_tools::accounts))
+        .routes(routes!(end_users::session_tools::decide))
         .routes(routes!(mcp::metadata::root))
         .routes(routes!(mcp::metadata::project))
         .routes(routes!(mcp::metadata::agent))

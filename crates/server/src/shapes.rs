@@ -57,6 +57,9 @@ macro_rules! shapes {
 /// No control characters, and something besides space.
 const SHOWN: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 
+/// No control characters, and no space at either end.
+const END_USER: &str = r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$";
+
 shapes! {
     /// Letters, digits, `-` and single `_`, which stand neither first nor last.
     SlugText => |told| text(told, "^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*$", Some(128));
@@ -64,6 +67,8 @@ shapes! {
     NameText => |told| text(told, r"\S", None);
     /// A name of 1 to 255 characters that can be shown.
     LineText => |told| text(told, SHOWN, Some(255));
+    /// What a project calls an end user: one line of 1 to 255 characters, without space at its ends.
+    EndUserText => |told| text(told, END_USER, Some(255));
     /// A word of 1 to 100 characters that can be shown.
     WordText => |told| text(told, SHOWN, Some(100));
     /// The number or the UUID of an agent.
@@ -120,6 +125,8 @@ shapes! {
     SortWord => |told| words(told, ["usage", "alphabetically"]);
     /// How tools are shown.
     ModeWord => |told| words(told, ["all", "search"]);
+    /// Whose accounts are listed.
+    AccountsWord => |told| words(told, ["project", "everybody"]);
     /// So that nobody removes accounts by accident.
     ConfirmWord => |told| words(told, ["delete"]);
     /// The kind of call that model APIs name.

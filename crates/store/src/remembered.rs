@@ -83,7 +83,7 @@ impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
 pub(crate) struct Changes([AtomicU64; TABLES.len()]);
 
 /// Tables that are remembered.
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "gateway_connections",
     "trigger_subscriptions",
     "trigger_schedules",
@@ -93,6 +93,7 @@ const TABLES: [&str; 11] = [
     "artifacts",
     "variants",
     "revisions",
+    "end_user_names",
     "users",
     "projects",
 ];

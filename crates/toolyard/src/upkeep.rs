@@ -45,6 +45,7 @@ impl Yard {
             (self.accounts.clone(), self.calls.clone(), self.workflows.clone(), self.secrets.clone());
         let (people, grants, triggers) = (self.people.clone(), self.grants.clone(), self.triggers.clone());
         let (clock, record, agent_runs) = (self.clock.clone(), self.config.quotas.longest_record(), self.agent_runs.clone());
+        let (user_sessions, connections) = (self.user_sessions.clone(), self.connections.clone());
         let forgetting = async move {
             loop {
                 if let Err(error) = forget(&accounts, &calls, &workflows, &secrets, &agent_runs).await {
@@ -52,6 +53,12 @@ impl Yard {
                 }
                 if let Err(error) = people.forget().await {
                     tracing::warn!(%error, "sessions that ended could not be dropped");
+                }
+                if let Err(error) = connections.forget_messages().await {
+                    tracing::warn!(%error, "messages to hooks that are over could not be dropped");
+                }
+                if let Err(error) = user_sessions.forget_ended().await {
+                    tracing::warn!(%error, "sessions of end users that are over could not be dropped");
                 }
                 match grants.forget().await {
                     Ok(0) => {}
@@ -77,6 +84,7 @@ impl Yard {
         self.grants.forget().await?;
         let before = self.clock.now().minus(self.config.quotas.longest_record());
         forget_grants(&self.grants, &self.calls, &self.triggers, before).await?;
+        self.user_sessions.forget_ended().await?;
         Ok(self.people.forget().await?)
     }
 

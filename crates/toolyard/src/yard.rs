@@ -18,6 +18,7 @@ use definitions::Definitions;
 use discovery::{Discovery, Finder};
 use egress::Egress;
 use embeddings::Embeddings;
+use end_users::{EndUsers, PersonalRows};
 use futures_util::future::BoxFuture;
 use grants::Grants;
 use imports::{Imports, Mirror};
@@ -34,6 +35,7 @@ use server::{App, ConnectionLimits, Options, Parts};
 use store::{Db, StoreError};
 use tokio::net::TcpListener;
 use triggers::{Completion, EventSource, State, TriggerError, Triggers};
+use user_sessions::UserSessions;
 use work::Workers;
 use workflows::Workflows;
 
@@ -60,6 +62,8 @@ pub struct Yard {
     pub grants: Grants,
     pub catalog: Catalog,
     pub connections: Connections,
+    pub end_users: EndUsers,
+    pub user_sessions: UserSessions,
     pub imports: Imports,
     pub secrets: Secrets,
     pub mcp: Arc<Mcp>,
@@ -75,6 +79,8 @@ pub struct Yard {
     pub agent_runs: AgentRuns,
     /// Kept here, because connections only point at them.
     pub consumers: [Arc<dyn Consumer>; 3],
+    /// Kept here, because end users only point at them.
+    pub keepers: [Arc<dyn PersonalRows>; 6],
     pub operator_key: PlainKey,
     /// When it was opened.
     pub started_at: Timestamp,
@@ -137,6 +143,7 @@ impl Yard {
         if let Some(embeddings) = &embeddings {
             catalog = catalog.with_remote_embedder(embeddings.clone());
         }
+        let end_users = EndUsers::new(db.clone(), clock.clone());
         let connections = Connections::new(connections::Parts {
             db: db.clone(),
             clock: clock.clone(),
@@ -152,6 +159,7 @@ impl Yard {
             hosts: composio.iter().map(|composio| (composio::KEY, composio.clone() as Arc<dyn Host>)).collect(),
             pages: server::addresses::connect_pages(&config.public_url),
             quota: config.quotas.connections,
+            end_users: end_users.clone(),
         });
         let imports = Imports::new(imports::Parts {
             db: db.clone(),
@@ -261,6 +269,19 @@ impl Yard {
         for consumer in &consumers {
             connections.register(consumer);
         }
+        let user_sessions = UserSessions::new(db.clone(), clock.clone(), accounts.clone());
+        // In this order: who is forgotten begins nothing more, then loses triggers, then the accounts behind them.
+        let keepers: [Arc<dyn PersonalRows>; 6] = [
+            Arc::new(user_sessions.clone()),
+            Arc::new(triggers.clone()),
+            Arc::new(agent_runs.clone()),
+            Arc::new(connections.clone()),
+            Arc::new(calls.clone()),
+            Arc::new(workflows.clone()),
+        ];
+        for keeper in &keepers {
+            end_users.register(keeper);
+        }
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         let mut first_invitation = None;
         if let Some(key) = &first_key {
@@ -280,6 +301,8 @@ impl Yard {
             grants,
             catalog,
             connections,
+            end_users,
+            user_sessions,
             imports,
             secrets,
             mcp,
@@ -294,6 +317,7 @@ impl Yard {
             agents,
             agent_runs,
             consumers,
+            keepers,
             operator_key,
             started_at,
             first_key,
@@ -312,6 +336,8 @@ impl Yard {
             grants: self.grants.clone(),
             catalog: self.catalog.clone(),
             connections: self.connections.clone(),
+            end_users: self.end_users.clone(),
+            user_sessions: self.user_sessions.clone(),
             imports: self.imports.clone(),
             secrets: self.secrets.clone(),
             workflows: self.workflows.clone(),
@@ -350,6 +376,7 @@ impl Yard {
         self.triggers.drain().await;
         self.agent_runs.drain().await;
         self.imports.drain().await;
+        self.end_users.drain().await;
         self.calls.drain().await;
         self.discovery.drain().await;
         self.connections.drain().await;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kernel::{ApprovalId, DeliveryId, Origin, Permission, ProjectId, Timestamp};
+use kernel::{ApprovalId, DeliveryId, Origin, Permission, ProjectId, Scope, Timestamp};
 use serde_json::{Map, Value, json};
 use store::{Db, Row, StoreError, args};
 use tokio::sync::Semaphore;
@@ -392,7 +392,8 @@ impl Triggers {
         if target.references.is_empty() {
             return Ok(AttemptEnd { data, ..AttemptEnd::with(400, "No workflow is bound to this trigger.") });
         }
-        let Some(scope) = self.0.accounts.acting(delivery.project, parent.actor.key, parent.actor.user).await? else {
+        let acting = self.0.accounts.acting(delivery.project, parent.actor.key, parent.actor.user).await?;
+        let Some(scope) = acting.map(|scope| Scope { acts_for: parent.actor.end_user.into(), ..scope }) else {
             return Ok(AttemptEnd {
                 data,
                 ..AttemptEnd::with(403, "The key that saved this trigger is revoked. Save the trigger again with another key.")

@@ -16,6 +16,7 @@ mod leftovers;
 pub mod mapping;
 mod model;
 mod overview;
+mod personal;
 mod poller;
 mod port;
 mod provider;

@@ -1,7 +1,7 @@
 //! What is watched, what the clock starts, and what became of it.
 
 use kernel::{
-    ApprovalId, ConnectionId, DeliveryId, EventId, KeyId, ProjectId, RunId, ScheduleId, Scope, SubscriptionId, Timestamp, UserId,
+    ApprovalId, ConnectionId, DeliveryId, EndUserId, EventId, KeyId, ProjectId, RunId, ScheduleId, Scope, SubscriptionId, Timestamp, UserId,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -16,11 +16,13 @@ pub const WEBHOOK_EVENT: &str = "WEBHOOK_RECEIVED";
 pub struct Actor {
     pub key: KeyId,
     pub user: Option<UserId>,
+    /// The end user with whose accounts it acts.
+    pub end_user: Option<EndUserId>,
 }
 
 impl From<Scope> for Actor {
     fn from(scope: Scope) -> Self {
-        Self { key: scope.key, user: scope.user }
+        Self { key: scope.key, user: scope.user, end_user: scope.end_user() }
     }
 }
 

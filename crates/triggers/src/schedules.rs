@@ -6,7 +6,7 @@ use store::{Page, Usage};
 
 use crate::clock::run_of;
 use crate::context;
-use crate::model::{Delivery, Labels, Lifecycle, Schedule};
+use crate::model::{Actor, Delivery, Labels, Lifecycle, Schedule};
 use crate::schedule::Timing;
 use crate::store::{self as rows, ParentQuery};
 use crate::target::{SCHEDULE, check_spelling, read_plan};
@@ -61,7 +61,7 @@ impl Triggers {
         row.labels = new.labels;
         row.data = new.data;
         row.is_active = new.is_active;
-        row.actor = scope.into();
+        row.actor = Actor { end_user: scope.end_user().or(row.actor.end_user), ..scope.into() };
         row.life.updated_at = now;
         row.life.updated_by = Some(scope.author());
         self.check_room(&row).await?;
@@ -104,6 +104,7 @@ impl Triggers {
     }
 
     pub async fn delete_schedule(&self, scope: Scope, id: ScheduleId) -> Result<(), TriggerError> {
+        self.live_schedule(scope, id).await?;
         let sql = "update trigger_schedules set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, \
                    next_fire_at = null, run_at = null where project_id = $1 and id = $2 and deleted_at is null";
         match self.0.db.execute(sql, store::args![scope.project, id, self.0.clock.now(), scope.author()]).await? {
@@ -114,7 +115,8 @@ impl Triggers {
 
     /// Also one that was deleted, so that its deliveries can be understood.
     pub async fn schedule(&self, scope: Scope, id: ScheduleId) -> Result<Schedule, TriggerError> {
-        rows::schedule_by_id(&self.0.db, scope.project, id).await?.ok_or(TriggerError::NotFound(RowKind::Schedule))
+        let found = rows::schedule_by_id(&self.0.db, scope.project, id).await?;
+        found.filter(|row| scope.sees(row.actor.end_user.into())).ok_or(TriggerError::NotFound(RowKind::Schedule))
     }
 
     async fn live_schedule(&self, scope: Scope, id: ScheduleId) -> Result<Schedule, TriggerError> {
@@ -123,7 +125,8 @@ impl Triggers {
     }
 
     pub async fn schedules(&self, scope: Scope, query: &ParentQuery) -> Result<Page<Schedule>, TriggerError> {
-        self.page(scope.project, query.size, rows::schedules(&self.0.db, scope.project, query).await?, rows::schedule).await
+        let query = ParentQuery { end_user: scope.end_user().or(query.end_user), ..query.clone() };
+        self.page(scope.project, query.size, rows::schedules(&self.0.db, scope.project, &query).await?, rows::schedule).await
     }
 
     /// Runs a schedule now, besides its slots.

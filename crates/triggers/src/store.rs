@@ -1,6 +1,6 @@
 //! Rows of triggers. Every query of a request names its project; those of the engine look at all of them.
 
-use kernel::{ApprovalId, ConnectionId, DeliveryId, EventId, KeyId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
+use kernel::{ApprovalId, ConnectionId, DeliveryId, EndUserId, EventId, KeyId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
 use store::{Db, Many, PageSize, Row, StoreError, Tx, args, holding, page_sql, row};
 
 use crate::model::{Actor, Attempt, Delivery, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription};
@@ -8,14 +8,14 @@ use crate::model::{Actor, Attempt, Delivery, EventRow, Labels, Lifecycle, Parent
 macro_rules! subscription_columns {
     () => {
         "project_id, id, connection_id, provider, integration, event_key, name, description, tags, meta, data, is_active, is_valid, is_test, reason, \
-         suspended_at, token, secret, trigger_id, poll_cursor, actor_key_id, actor_user_id, created_at, updated_at, deleted_at, created_by_id, updated_by_id, \
+         suspended_at, token, secret, trigger_id, poll_cursor, actor_key_id, actor_user_id, end_user_id, created_at, updated_at, deleted_at, created_by_id, updated_by_id, \
          deleted_by_id"
     };
 }
 
 macro_rules! schedule_columns {
     () => {
-        "project_id, id, event_key, name, description, tags, meta, data, is_active, next_fire_at, actor_key_id, actor_user_id, created_at, \
+        "project_id, id, event_key, name, description, tags, meta, data, is_active, next_fire_at, actor_key_id, actor_user_id, end_user_id, created_at, \
          updated_at, deleted_at, created_by_id, updated_by_id, deleted_by_id"
     };
 }
@@ -60,7 +60,7 @@ pub(crate) async fn act_by(db: &Db, project: ProjectId, key: KeyId) -> Result<bo
 }
 
 fn actor(row: &Row) -> Result<Actor, StoreError> {
-    Ok(Actor { key: row.get("actor_key_id")?, user: row.get("actor_user_id")? })
+    Ok(Actor { key: row.get("actor_key_id")?, user: row.get("actor_user_id")?, end_user: row.get("end_user_id")? })
 }
 
 pub(crate) fn subscription(row: &Row) -> Result<Subscription, StoreError> {
@@ -186,6 +186,7 @@ pub(crate) async fn insert_subscription(db: &Db, new: &Subscription, hidden: &Hi
         poll_at: hidden.poll_at,
         actor_key_id: new.actor.key,
         actor_user_id: new.actor.user,
+        end_user_id: new.actor.end_user,
         created_at: new.life.created_at,
         updated_at: new.life.updated_at,
         created_by_id: new.life.created_by,
@@ -200,7 +201,7 @@ pub(crate) async fn update_subscription(db: &Db, row: &Subscription, hidden: &Hi
         "update trigger_subscriptions set connection_id = $3, provider = $4, integration = $5, event_key = $6, fingerprint = $7, name = $8, \
          description = $9, tags = $10, meta = $11, data = $12, is_active = $13, is_valid = $14, is_test = $15, reason = $16, secret = $17, \
          trigger_id = $18, poll_cursor = $19, poll_at = $20, actor_key_id = $21, actor_user_id = $22, updated_at = $23, updated_by_id = $24, \
-         token = $25, suspended_at = null where project_id = $1 and id = $2 and deleted_at is null returning ",
+         token = $25, end_user_id = $26, suspended_at = null where project_id = $1 and id = $2 and deleted_at is null returning ",
         subscription_columns!()
     );
     let args = args![
@@ -228,7 +229,8 @@ pub(crate) async fn update_subscription(db: &Db, row: &Subscription, hidden: &Hi
         row.actor.user,
         row.life.updated_at,
         row.life.updated_by,
-        row.token.as_str()
+        row.token.as_str(),
+        row.actor.end_user
     ];
     one(db.returning(sql, args).await?, subscription)
 }
@@ -288,6 +290,7 @@ pub struct ParentQuery {
     pub name: Option<String>,
     pub connection: Option<ConnectionId>,
     pub event_key: Option<String>,
+    pub end_user: Option<EndUserId>,
     pub newest: Option<Timestamp>,
     pub oldest: Option<Timestamp>,
     pub next: Option<uuid::Uuid>,
@@ -303,7 +306,7 @@ pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQue
                 bytes concat!(words_bytes!(), " + octet_length(data) + coalesce(octet_length(poll_cursor), 0)"),
                 from "trigger_subscriptions",
                 where concat!(
-                    "project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
+                    "project_id = $1 and deleted_at is null and ($9 is null or end_user_id = $9) and ($2 is null or lower(name) like $2 escape '\\') \
                      and ($3 is null or connection_id = $3) and ($4 is null or event_key = $4) and ($5 is null or created_at <= $5) \
                      and ($6 is null or created_at >= $6) and ($7 is null or id ",
                     $beyond,
@@ -322,7 +325,8 @@ pub(crate) async fn subscriptions(db: &Db, project: ProjectId, query: &ParentQue
         query.newest,
         query.oldest,
         query.next,
-        query.size.rows()
+        query.size.rows(),
+        query.end_user
     ];
     db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await
 }
@@ -335,7 +339,7 @@ pub(crate) async fn schedules(db: &Db, project: ProjectId, query: &ParentQuery) 
                 bytes concat!(words_bytes!(), " + octet_length(data)"),
                 from "trigger_schedules",
                 where concat!(
-                    "project_id = $1 and deleted_at is null and ($2 is null or lower(name) like $2 escape '\\') \
+                    "project_id = $1 and deleted_at is null and ($8 is null or end_user_id = $8) and ($2 is null or lower(name) like $2 escape '\\') \
                      and ($3 is null or event_key = $3) and ($4 is null or created_at <= $4) and ($5 is null or created_at >= $5) \
                      and ($6 is null or id ",
                     $beyond,
@@ -347,7 +351,7 @@ pub(crate) async fn schedules(db: &Db, project: ProjectId, query: &ParentQuery) 
         };
     }
     let (name, event_key) = (query.name.as_deref().map(holding), query.event_key.as_deref());
-    let args = args![project, name, event_key, query.newest, query.oldest, query.next, query.size.rows()];
+    let args = args![project, name, event_key, query.newest, query.oldest, query.next, query.size.rows(), query.end_user];
     db.all(if query.ascending { page!(">", "asc") } else { page!("<", "desc") }, args).await
 }
 
@@ -371,6 +375,7 @@ pub(crate) async fn insert_schedule(db: &Db, new: &Schedule, run_at: Option<Time
         run_at: run_at,
         actor_key_id: new.actor.key,
         actor_user_id: new.actor.user,
+        end_user_id: new.actor.end_user,
         created_at: new.life.created_at,
         updated_at: new.life.updated_at,
         created_by_id: new.life.created_by,
@@ -382,7 +387,7 @@ pub(crate) async fn insert_schedule(db: &Db, new: &Schedule, run_at: Option<Time
 pub(crate) async fn update_schedule(db: &Db, row: &Schedule, run_at: Option<Timestamp>) -> Result<Option<Schedule>, StoreError> {
     let sql = concat!(
         "update trigger_schedules set event_key = $3, name = $4, description = $5, tags = $6, meta = $7, data = $8, is_active = $9, \
-         next_fire_at = $10, run_at = $11, actor_key_id = $12, actor_user_id = $13, updated_at = $14, updated_by_id = $15 \
+         next_fire_at = $10, run_at = $11, actor_key_id = $12, actor_user_id = $13, updated_at = $14, updated_by_id = $15, end_user_id = $16 \
          where project_id = $1 and id = $2 and deleted_at is null returning ",
         schedule_columns!()
     );
@@ -401,7 +406,8 @@ pub(crate) async fn update_schedule(db: &Db, row: &Schedule, run_at: Option<Time
         row.actor.key,
         row.actor.user,
         row.life.updated_at,
-        row.life.updated_by
+        row.life.updated_by,
+        row.actor.end_user
     ];
     one(db.returning(sql, args).await?, schedule)
 }

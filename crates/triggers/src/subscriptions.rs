@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use store::{Page, StoreError, args};
 
 use crate::context;
-use crate::model::{Labels, Lifecycle, Subscription, WEBHOOK, WEBHOOK_EVENT};
+use crate::model::{Actor, Labels, Lifecycle, Subscription, WEBHOOK, WEBHOOK_EVENT};
 use crate::port::WatchMethod;
 use crate::provider::WatchedEvent;
 use crate::store::{self as rows, Hidden, ParentQuery};
@@ -73,7 +73,7 @@ impl Triggers {
             reason: None,
             token: token(),
             trigger_id: None,
-            actor: scope.into(),
+            actor: acting(scope, None, checked.watched.as_ref()),
             life: Lifecycle {
                 created_at: now,
                 updated_at: now,
@@ -133,7 +133,7 @@ impl Triggers {
             is_valid: new.is_valid,
             is_test: new.is_test,
             reason: None,
-            actor: scope.into(),
+            actor: acting(scope, Some(&old.actor), checked.watched.as_ref()),
             ..old.clone()
         };
         if let Some(watched) = &checked.watched {
@@ -242,7 +242,8 @@ impl Triggers {
 
     /// Also one that was deleted, so that its deliveries can be understood.
     pub async fn subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
-        rows::subscription_by_id(&self.0.db, scope.project, id).await?.ok_or(TriggerError::NotFound(RowKind::Subscription))
+        let found = rows::subscription_by_id(&self.0.db, scope.project, id).await?;
+        found.filter(|row| scope.sees(row.actor.end_user.into())).ok_or(TriggerError::NotFound(RowKind::Subscription))
     }
 
     pub(crate) async fn live(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
@@ -251,7 +252,8 @@ impl Triggers {
     }
 
     pub async fn subscriptions(&self, scope: Scope, query: &ParentQuery) -> Result<Page<Subscription>, TriggerError> {
-        self.page(scope.project, query.size, rows::subscriptions(&self.0.db, scope.project, query).await?, rows::subscription).await
+        let query = ParentQuery { end_user: scope.end_user().or(query.end_user), ..query.clone() };
+        self.page(scope.project, query.size, rows::subscriptions(&self.0.db, scope.project, &query).await?, rows::subscription).await
     }
 
     async fn check_subscription(&self, scope: Scope, new: &NewSubscription, old: Option<&Subscription>) -> Result<Checked, TriggerError> {
@@ -267,7 +269,7 @@ impl Triggers {
         }
         let watched = match new.connection {
             Some(connection) => {
-                let connection = self.0.connections.get(scope.project, connection).await?;
+                let connection = self.0.connections.seen(scope, connection).await?;
                 let connection = self.0.connections.look_again(connection).await?;
                 connection.require_usable()?;
                 let watched = self.watched(scope.project, connection, &event_key, config.clone()).await?;
@@ -385,6 +387,15 @@ pub(crate) fn token() -> String {
 
 fn taken(twin: &Subscription) -> TriggerError {
     TriggerError::Taken { subscription: Some(twin.id.to_string()), trigger: twin.trigger_id.clone() }
+}
+
+/// As whom a subscription acts: whoever saves it, with the accounts of whoever's account is watched.
+fn acting(scope: Scope, before: Option<&Actor>, watched: Option<&WatchedEvent>) -> Actor {
+    let end_user = match watched {
+        Some(watched) => watched.connection.owner.end_user(),
+        None => scope.end_user().or(before.and_then(|before| before.end_user)),
+    };
+    Actor { end_user, ..scope.into() }
 }
 
 #[cfg(test)]

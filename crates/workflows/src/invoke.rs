@@ -190,6 +190,7 @@ impl Workflows {
             workflow: found.artifact.id,
             revision: found.revision.id,
             key: scope.key,
+            end_user: scope.end_user(),
             code: CANCELLED,
             message: Some("The caller went away.".to_owned()),
             inputs: request.inputs.clone(),

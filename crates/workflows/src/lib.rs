@@ -18,6 +18,7 @@ mod histories;
 mod http;
 mod invoke;
 mod model;
+mod personal;
 mod port;
 mod reference;
 mod retention;

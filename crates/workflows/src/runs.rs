@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::seal::{SealedColumn, Sealer};
-use kernel::{ApprovalId, ArtifactId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp, suggest};
+use kernel::{ApprovalId, ArtifactId, EndUserId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp, suggest};
 use serde_json::Value;
 use store::{Db, Many, PageSize, Row, StoreError, Tx, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
@@ -18,7 +18,7 @@ const RESEALED: i64 = 200;
 
 macro_rules! columns {
     () => {
-        "project_id, id, workflow_id, revision_id, key_id, code, message, inputs, outputs, duration_us, created_at, waits_for"
+        "project_id, id, workflow_id, revision_id, key_id, code, message, inputs, outputs, duration_us, created_at, waits_for, end_user_id"
     };
 }
 
@@ -67,7 +67,7 @@ macro_rules! page_where {
             select columns!(),
             bytes "octet_length(inputs) + coalesce(octet_length(outputs), 0) + coalesce(octet_length(message), 0)",
             from "workflow_runs",
-            where concat!("project_id = $1 and ", $workflow, " and ($3 is null or id < $3) and ($5 is null or ", state_sql!(), " = $5)"),
+            where concat!("project_id = $1 and ", $workflow, " and ($3 is null or id < $3) and ($5 is null or ", state_sql!(), " = $5) and ($6 is null or end_user_id = $6)"),
             by id "desc",
             limit "$4"
         )
@@ -82,6 +82,8 @@ pub struct Run {
     pub workflow: ArtifactId,
     pub revision: RevisionId,
     pub key: KeyId,
+    /// Whom it was made for.
+    pub end_user: Option<EndUserId>,
     pub code: i64,
     pub message: Option<String>,
     pub inputs: Value,
@@ -110,6 +112,7 @@ impl Run {
 pub struct RunFilter {
     pub workflow: Option<ArtifactId>,
     pub state: Option<String>,
+    pub end_user: Option<EndUserId>,
     pub limit: Option<i64>,
     pub cursor: Option<Uuid>,
 }
@@ -129,6 +132,7 @@ fn read(row: &Row) -> Result<Run, StoreError> {
         workflow: row.get("workflow_id")?,
         revision: row.get("revision_id")?,
         key: row.get("key_id")?,
+        end_user: row.get("end_user_id")?,
         code: row.get("code")?,
         message: row.get("message")?,
         inputs: row.get("inputs")?,
@@ -188,6 +192,7 @@ impl Workflows {
             workflow_id: run.workflow,
             revision_id: run.revision,
             key_id: run.key,
+            end_user_id: run.end_user,
             code: run.code,
             message: message,
             inputs: inputs,
@@ -216,7 +221,7 @@ impl Workflows {
             Some(_) => page_where!("workflow_id = $2"),
             None => page_where!("($2 is null or workflow_id = $2)"),
         };
-        let args = args![scope.project, filter.workflow, filter.cursor, page.rows(), filter.state.as_deref()];
+        let args = args![scope.project, filter.workflow, filter.cursor, page.rows(), filter.state.as_deref(), scope.end_user().or(filter.end_user)];
         let rows = self.0.db.all(sql, args).await?;
         let page = self.0.workers.run(scope.project, page_bytes(&rows), move |_| Ok::<_, WorkflowError>(page.read(&rows, read)?)).await?;
         let cursor = page.cursor(|last| last.id.to_string());
@@ -233,6 +238,9 @@ impl Workflows {
             .await?
             .ok_or_else(|| WorkflowError::not_found(RowKind::Run, "Run".to_owned()))?;
         let mut run = read(&row)?;
+        if !scope.sees(run.end_user.into()) {
+            return Err(WorkflowError::not_found(RowKind::Run, "Run".to_owned()));
+        }
         if let Some(sealed) = row.get::<Option<Vec<u8>>>("steps")? {
             let steps = self.0.sealer.open(&sealed, place(id))?;
             run.steps = serde_json::from_slice(&steps).unwrap_or_default();

@@ -36,7 +36,7 @@ impl Agents {
     pub(crate) async fn grants(&self, scope: Scope, agent: AgentRef) -> Result<Grants, AgentError> {
         let agent = self.find(scope, agent).await?;
         let rows = store::assignments::all(&self.0.db, scope.project, agent.id).await?;
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let policy = self.0.calls.project_policy(scope.project).await?;
         let configured = self.configured(scope, &agent).await?;
         Ok(Grants::new(agent, rows, apps, configured, &policy))

@@ -23,7 +23,7 @@ const QUEUE: usize = 256;
 const BATCH: i64 = 200;
 /// How much of it a project keeps, in bytes; beyond that, calls are made and not kept until older ones are dropped.
 const MOST: i64 = 1 << 30;
-const KEPT: &str = "kept_calls";
+pub(crate) const KEPT: &str = "kept_calls";
 
 /// Arguments and result of a call.
 #[derive(Clone, Debug)]

@@ -10,13 +10,13 @@ mod writer;
 
 use std::time::Duration;
 
-use kernel::{AgentId, CallId, CallRef, ConnectionId, DeliveryId, KeyId, Origin, ProjectId, RunId, Timestamp, UserId, suggest};
+use kernel::{AgentId, CallId, CallRef, ConnectionId, DeliveryId, EndUserId, KeyId, Origin, ProjectId, RunId, Timestamp, UserId, suggest};
 use store::{PageSize, Row, StoreError, args, page_sql};
 
 use crate::call::tool_name;
 use crate::{CallError, Calls};
 
-pub(crate) use kept::Keeper;
+pub(crate) use kept::{KEPT, Keeper};
 pub use kept::{KeptCall, ResealError, reseal};
 pub use nodes::Node;
 pub use recent::NewestCalls;
@@ -27,7 +27,7 @@ pub(crate) use writer::Audit;
 macro_rules! columns {
     () => {
         "project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at, tool, agent_id, run_id, step, \
-         delivery_id, approval_us, queue_us, renewal_us, upstream_us, repeats_id"
+         delivery_id, approval_us, queue_us, renewal_us, upstream_us, repeats_id, end_user_id"
     };
 }
 
@@ -113,6 +113,8 @@ pub struct CallRecord {
     pub project: ProjectId,
     pub key: KeyId,
     pub user: Option<UserId>,
+    /// Whom it was made for.
+    pub end_user: Option<EndUserId>,
     /// As it was called.
     pub call_ref: String,
     /// The one name of the tool, however it was called; nothing where the name means none.
@@ -137,6 +139,7 @@ impl CallRecord {
             project: row.get("project_id")?,
             key: row.get("key_id")?,
             user: row.get("user_id")?,
+            end_user: row.get("end_user_id")?,
             call_ref: row.get("call_ref")?,
             tool: row.get("tool")?,
             origin: Origin {
@@ -168,6 +171,7 @@ pub struct CallFilter {
     pub key: Option<KeyId>,
     pub run: Option<RunId>,
     pub delivery: Option<DeliveryId>,
+    pub end_user: Option<EndUserId>,
     pub since: Option<Timestamp>,
     /// Before this time.
     pub until: Option<Timestamp>,
@@ -208,12 +212,17 @@ impl Calls {
             None | Some("") => None,
             Some(cursor) => Some(cursor.parse().map_err(|_| CallError::BadCursor)?),
         };
-        // A run and a delivery have few calls among many, so they are found by their own indexes. The other filters go through the newest
+        // A run, a delivery and an end user have few calls among many, so they are found by their own indexes. The other filters go through the newest
         // calls until the page is full.
-        let sql = match (filter.run, filter.delivery) {
-            (Some(_), _) => page_where!("run_id = $11 and ($12 is null or delivery_id = $12)"),
-            (None, Some(_)) => page_where!("($11 is null or run_id = $11) and delivery_id = $12"),
-            (None, None) => page_where!("($11 is null or run_id = $11) and ($12 is null or delivery_id = $12)"),
+        let sql = match (filter.run, filter.delivery, filter.end_user) {
+            (Some(_), ..) => page_where!("run_id = $11 and ($12 is null or delivery_id = $12) and ($13 is null or end_user_id = $13)"),
+            (None, Some(_), _) => page_where!("($11 is null or run_id = $11) and delivery_id = $12 and ($13 is null or end_user_id = $13)"),
+            (None, None, Some(_)) => {
+                page_where!("($11 is null or run_id = $11) and ($12 is null or delivery_id = $12) and end_user_id = $13")
+            }
+            (None, None, None) => {
+                page_where!("($11 is null or run_id = $11) and ($12 is null or delivery_id = $12) and ($13 is null or end_user_id = $13)")
+            }
         };
         let args = args![
             project,
@@ -227,7 +236,8 @@ impl Calls {
             filter.key,
             filter.until,
             filter.run,
-            filter.delivery
+            filter.delivery,
+            filter.end_user
         ];
         let rows = self.0.db.all(sql, args).await?;
         let page = page.read(&rows, CallRecord::read)?;

@@ -29,7 +29,7 @@ const END: &str = "on conflict (project_id, id) do update set connection_id = ex
                    repeats_id = excluded.repeats_id, stat_bin = excluded.stat_bin";
 
 impl CallRecord {
-    fn row(&self, node: Option<Uuid>) -> [(&'static str, Arg<'_>); 22] {
+    fn row(&self, node: Option<Uuid>) -> [(&'static str, Arg<'_>); 23] {
         let message = self.message.as_ref().map(|text| text.chars().filter(|c| *c != '\0').take(MAX_MESSAGE).collect::<String>());
         let micros = |took: Duration| i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
         row! {
@@ -54,6 +54,7 @@ impl CallRecord {
             renewal_us: self.timings.renewal.map(micros),
             upstream_us: self.timings.upstream.map(micros),
             repeats_id: self.repeats,
+            end_user_id: self.end_user,
             stat_bin: stats::bin_of(self.outcome, self.duration),
         }
     }

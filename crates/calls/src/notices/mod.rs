@@ -4,8 +4,8 @@
 mod message;
 mod send;
 pub(crate) mod to_send;
-mod webhook;
 
+use egress::webhook;
 use kernel::key::random_bytes;
 use kernel::seal::{SealedColumn, Sealer};
 use kernel::{CallRef, KeyId, NoticeId, Permission, ProjectId, Scope, Timestamp, UserId};

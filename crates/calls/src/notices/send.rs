@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use egress::webhook;
 use futures_util::future::join_all;
 use kernel::template::Template;
 use kernel::{ApprovalId, Budget, KeyedLock, NoticeId, Permission, ProjectId, Scope};
@@ -13,7 +14,7 @@ use work::LARGE;
 
 use super::message::{self, Message};
 use super::to_send::ToSend;
-use super::{Notice, NoticeWay, place, webhook};
+use super::{Notice, NoticeWay, place};
 use crate::{CallError, CallRequest, Calls};
 
 /// How long is waited before the second try, and before the third.

@@ -9,9 +9,10 @@ use http::request::Parts;
 use kernel::key::KeyHash;
 use kernel::{Permission, Scope};
 use people::Via;
+use user_sessions::UserSessions;
 
 use super::session::Signed;
-use super::{ApiError, Code, bearer, session};
+use super::{ApiError, Code, bearer, end_user, session};
 use crate::App;
 
 const NO_KEY: &str =
@@ -22,6 +23,8 @@ const NOT_OPERATOR: &str = "Only the operator may do this, and somebody else is 
 
 const FOR_AGENTS: &str =
     "This key acts for its agents only: it opens `/agents` and `/mcp/agents/{agent_id}` of these. Use a key that is not bound to agents.";
+
+const SESSION_ONLY: &str = "This is the token of a session, which opens that session at `/sessions/{session_id}` and `/mcp/sessions/{session_id}` and nothing else.";
 
 /// Marks a request that we make ourselves, for a tool that the caller may use, with what the caller may do.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +105,7 @@ impl<P: Requires> FromRequestParts<App> for Scoped<P> {
         if scope.is_for_agents && !for_agents && parts.extensions.get::<OnBehalf>().is_none() {
             return Err(ApiError::new(Code::KeyForAgentsOnly, FOR_AGENTS));
         }
+        let scope = end_user::by_header(parts, app, scope, P::PERMISSIONS).await?;
         app.catalog.ready(scope.project).await?;
         // The body is read after this, on the project's account.
         parts.extensions.insert(scope.project);
@@ -120,6 +124,7 @@ async fn acting(parts: &mut Parts, app: &App) -> Result<Scope, ApiError> {
             parts.extensions.insert(ByClient);
             Ok(scope)
         }
+        Some((Scheme::Key, token)) if UserSessions::is_token(token) => Err(ApiError::unauthorized(Code::UserSessionEnded, SESSION_ONLY)),
         Some((Scheme::Key, key)) => {
             let scope = app.accounts.authenticator().authenticate(key).await?;
             scope.ok_or_else(|| ApiError::unauthorized(Code::InvalidKey, BAD_KEY))
@@ -166,6 +171,11 @@ impl FromRequestParts<App> for Operator {
 enum Scheme {
     Key,
     Access,
+}
+
+/// What a request shows in place of a key.
+pub(crate) fn token_of(parts: &Parts) -> Option<&str> {
+    credential(parts).and_then(|(scheme, token)| matches!(scheme, Scheme::Key).then_some(token))
 }
 
 /// The credential of a request. A value without a scheme is a key, as older clients send it.

@@ -105,6 +105,12 @@ codes! {
 
     ConnectionNotFound, "connection_not_found", NOT_FOUND, "There is no such connection in this project.";
     ConnectionTaken, "connection_taken", CONFLICT, "The project has a connection of this name already.";
+    SeveralAccounts, "several_accounts", CONFLICT, "Several accounts fit, and the call asked for the only one; name one of them.";
+    HookNotFound, "hook_not_found", NOT_FOUND, "There is no such hook, or no such message that can be sent again.";
+    EndUserNotFound, "end_user_not_found", NOT_FOUND, "The project has no end user of this name.";
+    AccountMissing, "account_missing", CONFLICT, "The end user has to connect an account first; the answer has the link.";
+    UserSessionNotFound, "user_session_not_found", NOT_FOUND, "There is no such session of an end user.";
+    UserSessionEnded, "user_session_ended", UNAUTHORIZED, "The session of the end user ended, or its token opens something else.";
     ConnectionInactive, "connection_inactive", BAD_REQUEST, "The connection is inactive or revoked.";
     ConnectionRevoked, "connection_revoked", CONFLICT, "The connection was revoked, so it cannot be refreshed.";
     ConnectionNotValid, "connection_not_valid", BAD_REQUEST, "The connection has no credential that works; connect the account again.";

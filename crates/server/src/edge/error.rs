@@ -275,6 +275,11 @@ impl From<connections::ConnectionError> for ApiError {
                 Self::conflict(Code::ConnectionTaken, text, conflict)
             }
             E::Full(full) => Self::full(&full),
+            E::HookNotFound => Self::new(Code::HookNotFound, text),
+            E::TooManyHooks(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
+            E::TooManyOfUser(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
+            E::AliasTaken(alias) => Self::conflict(Code::ConnectionTaken, text, json!({"alias": alias})),
+            E::Several(several) => Self::conflict(Code::SeveralAccounts, text, json!({"accounts": several.names})),
             E::Inactive(_) => Self::new(Code::ConnectionInactive, text),
             E::NotValid { .. } => Self::new(Code::ConnectionNotValid, text),
             E::BadAttempt => Self::new(Code::LinkInvalid, text),
@@ -285,6 +290,32 @@ impl From<connections::ConnectionError> for ApiError {
             E::Catalog(error) => error.into(),
             E::Store(error) => error.into(),
             E::Sealed(_) | E::Interrupted(_) => Self::internal(&text),
+        }
+    }
+}
+
+impl From<user_sessions::UserSessionError> for ApiError {
+    fn from(error: user_sessions::UserSessionError) -> Self {
+        use user_sessions::UserSessionError as E;
+        let text = error.to_string();
+        match error {
+            E::NotFound => Self::new(Code::UserSessionNotFound, text),
+            E::Lifetime | E::Settings(_) => Self::new(Code::ValueInvalid, text),
+            E::TooMany(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
+            E::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<end_users::EndUserError> for ApiError {
+    fn from(error: end_users::EndUserError) -> Self {
+        use end_users::EndUserError as E;
+        let text = error.to_string();
+        match error {
+            E::NotFound => Self::new(Code::EndUserNotFound, text),
+            E::TooMany(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
+            E::Personal(end_users::PersonalError::Store(error)) | E::Store(error) => error.into(),
+            E::Personal(end_users::PersonalError::Failed(_)) => Self::internal(&text),
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod auth;
 pub(crate) mod bearer;
 mod code;
+pub(crate) mod end_user;
 pub mod error;
 pub mod extract;
 mod json;

@@ -61,5 +61,12 @@ async fn tools(app: &App, scope: Scope, id: &str, router: Router, headers: &Head
     let agent = agent_ref(id)?;
     app.agents.read(scope, agent).await?;
     let routes = Arc::new(Own { scope, router, headers: headers.clone() });
-    Ok(AgentTools { agents: app.agents.clone(), agent, approver: approver(app, scope), routes, limit: app.options.run_limit() })
+    Ok(AgentTools {
+        agents: app.agents.clone(),
+        agent,
+        approver: approver(app, scope),
+        routes,
+        limit: app.options.run_limit(),
+        has_ops: true,
+    })
 }

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod conformance;
 pub mod metadata;
 pub mod project;
+pub mod session;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use kernel::json::{Unread, parse};
-use kernel::{Budget, ProjectId, Scope};
+use kernel::{Budget, Permission, ProjectId, Scope};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -53,7 +54,7 @@ impl McpMode {
     }
 }
 
-fn approver(app: &App, scope: Scope) -> Approver {
+pub(crate) fn approver(app: &App, scope: Scope) -> Approver {
     Approver {
         domains: Domains {
             clock: app.clock.clone(),
@@ -65,6 +66,7 @@ fn approver(app: &App, scope: Scope) -> Approver {
         scope,
         signer: app.signer.clone(),
         approvals_url: addresses::approvals(app.options.public_url()),
+        may_approve: scope.may(Permission::EditTools),
     }
 }
 

@@ -7,7 +7,7 @@ use axum::extract::State;
 use calls::permission::{MatchedArgument, MatchedRule};
 use calls::{Approval, ApprovalFilter};
 use definitions::Verdict;
-use kernel::{ApprovalId, Id, KeyId, ProjectId, UserId};
+use kernel::{ApprovalId, EndUserId, Id, KeyId, ProjectId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
-use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped, end_user};
 
 /// A call that waits, or waited, for a person's word.
 #[derive(Debug, Serialize, ToSchema)]
@@ -39,6 +39,11 @@ pub struct ApprovalBody {
     /// The agent that made the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<Uuid>,
+    /// The end user whom the call is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_user_id: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_user: Option<String>,
     /// The rule that asked; none where the default did, or the caller itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<ApprovalRule>,
@@ -64,11 +69,17 @@ pub struct ApprovalRule {
 }
 
 /// The names behind the ids of a project's approvals.
-pub(crate) struct Names(HashMap<KeyId, Holder>);
+pub(crate) struct Names(HashMap<KeyId, Holder>, HashMap<EndUserId, String>);
 
 impl Names {
     pub(crate) async fn of(app: &App, project: ProjectId) -> ApiResult<Self> {
-        Ok(Self(app.accounts.holders(project).await?))
+        Ok(Self(app.accounts.holders(project).await?, HashMap::new()))
+    }
+
+    /// The same with the names of the end users that these approvals are for.
+    async fn behind(app: &App, project: ProjectId, approvals: &[Approval]) -> ApiResult<Self> {
+        let end_users = app.end_users.names(project, approvals.iter().filter_map(|approval| approval.end_user).collect()).await?;
+        Ok(Self(app.accounts.holders(project).await?, end_users))
     }
 
     /// What a user or a key that is named as the author of something is called.
@@ -93,6 +104,8 @@ impl Names {
             user_id: approval.user.map(UserId::uuid),
             user_name: holder.and_then(|holder| holder.person.clone()),
             agent_id: approval.agent.map(Id::uuid),
+            end_user_id: approval.end_user.map(Id::uuid),
+            end_user: approval.end_user.and_then(|end_user| self.1.get(&end_user).cloned()),
             rule: approval.rule.map(|pattern| ApprovalRule { pattern, permission: Verdict::Ask.name() }),
             note: approval.note,
             decided_by_id: approval.decided_by,
@@ -131,6 +144,9 @@ pub struct ApprovalsAnswer {
 pub struct ListApprovals {
     #[param(inline, required = false, value_type = crate::shapes::ApprovalWord)]
     pub status: Option<String>,
+    /// Those that wait for one end user.
+    #[param(inline, required = false, value_type = crate::shapes::EndUserText)]
+    pub end_user: Option<String>,
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
     pub cursor: Option<Uuid>,
@@ -161,9 +177,10 @@ pub(crate) async fn list(
     State(app): State<App>,
     QueryOf(list): QueryOf<ListApprovals>,
 ) -> ApiResult<Json<ApprovalsAnswer>> {
-    let filter = ApprovalFilter { status: list.status, limit: list.limit, cursor: list.cursor.map(ApprovalId::from) };
+    let end_user = end_user::wanted(&app, scope, list.end_user.as_deref()).await?;
+    let filter = ApprovalFilter { status: list.status, end_user, limit: list.limit, cursor: list.cursor.map(ApprovalId::from) };
     let page = app.calls.approvals(scope, &filter).await?;
-    let names = Names::of(&app, scope.project).await?;
+    let names = Names::behind(&app, scope.project, &page.approvals).await?;
     let approvals: Vec<ApprovalBody> = page.approvals.into_iter().map(|approval| names.approval(approval)).collect();
     Ok(Json(ApprovalsAnswer { count: approvals.len(), cursor: page.cursor.map(ApprovalId::uuid), approvals }))
 }
@@ -177,7 +194,7 @@ pub(crate) async fn fetch(
     PathOf(id): PathOf<Uuid>,
 ) -> ApiResult<Json<ApprovalAnswer>> {
     let approval = app.calls.approval(scope, ApprovalId::from(id)).await?;
-    Ok(Json(Names::of(&app, scope.project).await?.answer(approval)))
+    Ok(Json(Names::behind(&app, scope.project, std::slice::from_ref(&approval)).await?.answer(approval)))
 }
 
 /// Approve or deny a call that waits
@@ -194,7 +211,7 @@ pub(crate) async fn decide(
 ) -> ApiResult<Json<ApprovalAnswer>> {
     let approved = body.decision == ApprovalDecision::Approve;
     let approval = app.calls.decide(scope, ApprovalId::from(id), approved, body.note.as_deref()).await?;
-    Ok(Json(Names::of(&app, scope.project).await?.answer(approval)))
+    Ok(Json(Names::behind(&app, scope.project, std::slice::from_ref(&approval)).await?.answer(approval)))
 }
 
 /// What the project says about calls.

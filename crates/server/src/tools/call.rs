@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use calls::{CallError, CallReply, CallRequest, GatewayContext, ToolResult};
+use calls::{CallError, CallReply, CallRequest, GatewayContext, ToolResult, UsedAccount};
 use definitions::Verdict;
 use definitions::ops;
 use http::{HeaderMap, StatusCode};
@@ -20,7 +20,7 @@ use work::{LARGE, in_place};
 use super::approvals::{ApprovalBody, Names};
 use crate::edge::auth::RunTools;
 use crate::edge::watch::within;
-use crate::edge::{ApiError, ApiResult, Code, Json, Payload, Scoped};
+use crate::edge::{ApiError, ApiResult, Code, Json, Payload, Scoped, end_user};
 use crate::{App, addresses, run_limit};
 
 /// Says what kind of run the caller is.
@@ -37,6 +37,9 @@ pub struct CallTool {
     pub data: CallData,
     /// For `gateway.search` and `gateway.run`: what the runner knows and its model does not choose.
     pub context: Option<CallContext>,
+    /// The end user whom the call is for. It goes through an account of theirs, and never through another's.
+    #[schema(value_type = Option<crate::shapes::EndUserText>)]
+    pub end_user: Option<String>,
 }
 
 /// Which connection a call of `gateway.run` goes through, and which integrations one of `gateway.search` is about.
@@ -102,6 +105,24 @@ pub struct CallBody {
     pub id: Uuid,
     pub status: CallStatus,
     pub data: CallMessage,
+    /// The account that the call went through, where it was made for an end user or the ref does not name the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<UsedAccountBody>,
+}
+
+/// The account that a call went through.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct UsedAccountBody {
+    pub connection_id: Uuid,
+    pub slug: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+}
+
+impl From<UsedAccount> for UsedAccountBody {
+    fn from(used: UsedAccount) -> Self {
+        Self { connection_id: used.id.uuid(), slug: used.slug, alias: used.alias }
+    }
 }
 
 /// Whether the tool succeeded.
@@ -143,8 +164,9 @@ pub struct WaitingAnswer {
 impl CallOutcome {
     pub(crate) async fn of(app: &App, scope: Scope, reply: Result<CallReply, CallError>, tool_call_id: String) -> ApiResult<Self> {
         match reply {
-            Ok(CallReply { id, at, result, is_gateway, .. }) => {
-                let call = body(id.uuid(), at, result, is_gateway, tool_call_id);
+            Ok(CallReply { id, at, result, is_gateway, account, .. }) => {
+                let account = account.map(UsedAccountBody::from);
+                let call = CallBody { account, ..body(id.uuid(), at, result, is_gateway, tool_call_id) };
                 Ok(Self::Done(Box::new(CallAnswer { call })))
             }
             Err(CallError::Waiting(approval)) => {
@@ -185,6 +207,7 @@ pub(crate) async fn call(
 ) -> ApiResult<CallOutcome> {
     let (mut request, tool_call_id) = request(&app, &headers, body.data)?;
     request.gateway = body.context.unwrap_or_default().into();
+    let scope = end_user::acting_for(&app, scope, body.end_user.as_deref()).await?;
     let limit = time_limit(&app, &request.name);
     let reply = within(limit, app.calls.call(scope, request)).await?;
     CallOutcome::of(&app, scope, reply, tool_call_id).await
@@ -264,5 +287,6 @@ fn written(id: Uuid, at: Timestamp, result: ToolResult, is_gateway: bool, tool_c
         id,
         status: CallStatus { timestamp: at.to_string(), code, message: result.error },
         data: CallMessage { role: "tool", tool_call_id, content: content.to_string() },
+        account: None,
     }
 }

@@ -1,10 +1,12 @@
 //! `/tools/calls`: the audit trail.
 
+use std::collections::HashMap;
+
 use ::agents::AgentRef;
 use accounts::Holder;
 use axum::extract::State;
-use calls::{CallFilter, CallRecord, KeptCall, Timings};
-use kernel::{CallId, ConnectionId, DeliveryId, Id, KeyId, Permission, RunId};
+use calls::{CallError, CallFilter, CallRecord, KeptCall, Timings};
+use kernel::{CallId, ConnectionId, DeliveryId, EndUserId, Id, KeyId, Permission, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -14,7 +16,7 @@ use crate::App;
 use crate::agents::agent_ref;
 use crate::edge::auth::{EditTools, ViewTools};
 use crate::edge::extract::moment;
-use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped};
+use crate::edge::{ApiResult, Json, PathOf, Payload, QueryOf, Scoped, end_user};
 
 /// A call for the record; no arguments, no results.
 #[derive(Debug, Serialize, ToSchema)]
@@ -27,7 +29,7 @@ pub struct RecordBody {
     pub tool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_id: Option<Uuid>,
-    /// `key`, `person` (somebody who is signed in), `client` (which somebody let act for them), `operator`, or nothing where the project has no record of it.
+    /// `key`, `person` (somebody who is signed in), `client` (which somebody let act for them), `operator`, `session` (of an end user), or nothing where the project has no record of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<&'static str>,
     /// The key, the membership of the person who was signed in, or the grant of the client.
@@ -45,6 +47,11 @@ pub struct RecordBody {
     /// The name of that person, or the email.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_name: Option<String>,
+    /// The end user whom it was made for; their id alone once they are forgotten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_user_id: Option<Uuid>,
     /// The agent that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<Uuid>,
@@ -66,13 +73,15 @@ pub struct RecordBody {
 }
 
 impl RecordBody {
-    fn new(record: CallRecord, holder: Option<&Holder>) -> Self {
+    fn new(record: CallRecord, holder: Option<&Holder>, end_users: &HashMap<EndUserId, String>) -> Self {
         Self {
+            end_user: record.end_user.and_then(|end_user| end_users.get(&end_user).cloned()),
+            end_user_id: record.end_user.map(Id::uuid),
             id: record.id.uuid(),
             call_ref: record.call_ref,
             tool: record.tool,
             connection_id: record.connection.map(Id::uuid),
-            via: via(record.key, holder),
+            via: via(record.key, holder).or(record.end_user.map(|_| "session")),
             key_id: record.key.uuid(),
             key_name: holder.and_then(|holder| holder.key.clone()),
             grant_id: holder.and_then(|holder| holder.client.as_ref()).map(|_| record.key.uuid()),
@@ -130,6 +139,9 @@ pub struct ListCalls {
     pub run_id: Option<Uuid>,
     /// The calls that a delivery of a trigger led to.
     pub delivery_id: Option<Uuid>,
+    /// The calls that were made for one end user.
+    #[param(inline, required = false, value_type = crate::shapes::EndUserText)]
+    pub end_user: Option<String>,
     /// ISO 8601, `today`, `yesterday`, or how long ago, such as `2h`.
     #[param(inline, required = false, value_type = crate::shapes::TimeText)]
     pub since: Option<String>,
@@ -161,6 +173,7 @@ pub(crate) async fn list(
         key: list.key_id.map(KeyId::from),
         run: list.run_id.map(RunId::from),
         delivery: list.delivery_id.map(DeliveryId::from),
+        end_user: end_user::wanted(&app, scope, list.end_user.as_deref()).await?,
         since: moment(&app, "since", list.since.as_deref())?,
         until: moment(&app, "until", list.until.as_deref())?,
         limit: list.limit,
@@ -168,9 +181,10 @@ pub(crate) async fn list(
     };
     let page = app.calls.records(scope.project, &filter).await?;
     let holders = app.accounts.holders(scope.project).await?;
+    let end_users = app.end_users.names(scope.project, page.calls.iter().filter_map(|record| record.end_user).collect()).await?;
     let body = |record: CallRecord| {
         let holder = holders.get(&record.key);
-        RecordBody::new(record, holder)
+        RecordBody::new(record, holder, &end_users)
     };
     Ok(Json(RecordsAnswer { count: page.calls.len(), cursor: page.cursor, calls: page.calls.into_iter().map(body).collect() }))
 }
@@ -252,11 +266,15 @@ pub(crate) async fn fetch(
     PathOf(id): PathOf<Uuid>,
 ) -> ApiResult<Json<CallDetailAnswer>> {
     let record = app.calls.record(scope.project, CallId::from(id)).await?;
+    if !scope.sees(record.end_user.into()) {
+        return Err(CallError::NotFound.into());
+    }
+    let end_users = app.end_users.names(scope.project, record.end_user.into_iter().collect()).await?;
     let holders = app.accounts.holders(scope.project).await?;
     let holder = holders.get(&record.key);
     let (timings, repeats_id) = (record.timings.into(), record.repeats.map(Id::uuid));
     let kept = if scope.may(Permission::EditTools) { app.calls.kept_call(&record).await?.map(Into::into) } else { None };
-    let call = CallDetail { record: RecordBody::new(record, holder), timings, repeats_id, kept };
+    let call = CallDetail { record: RecordBody::new(record, holder, &end_users), timings, repeats_id, kept };
     Ok(Json(CallDetailAnswer { count: 1, call }))
 }
 

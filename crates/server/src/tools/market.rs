@@ -328,7 +328,7 @@ pub(crate) async fn remove(
     PathOf(name): PathOf<String>,
 ) -> ApiResult<Json<AppAnswer>> {
     let app_name = AppName::of(&name);
-    let apps = app.agents.apps(scope.project).await?;
+    let apps = app.agents.apps(scope).await?;
     let rows = apps.rows(&app_name);
     for row in rows {
         crate::connections::delete(&app, scope, row.id).await?;

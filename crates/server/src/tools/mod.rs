@@ -7,6 +7,7 @@ pub mod calls;
 pub mod catalog;
 pub mod connections;
 pub mod discover;
+pub mod hooks;
 pub mod imports;
 pub mod learned;
 pub mod market;

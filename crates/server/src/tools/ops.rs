@@ -39,6 +39,15 @@ pub(crate) struct Own {
     pub(crate) headers: HeaderMap,
 }
 
+/// No routes, for whoever has no platform ops.
+pub(crate) struct Nowhere;
+
+impl OwnRoutes for Nowhere {
+    fn send(&self, _: Assembled) -> BoxFuture<'_, Result<(u16, Bytes), NoRoute>> {
+        Box::pin(async { Err(NoRoute) })
+    }
+}
+
 impl OwnRoutes for Own {
     fn send(&self, request: Assembled) -> BoxFuture<'_, Result<(u16, Bytes), NoRoute>> {
         Box::pin(async move {

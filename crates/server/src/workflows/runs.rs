@@ -4,7 +4,7 @@ use ::workflows::{Run, RunFilter, RunState, StepRecord};
 use agent_runs::{AgentRun, AgentRunFilter, RunError, RunState as AgentState, Used};
 use axum::extract::State;
 use kernel::suggest::did_you_mean;
-use kernel::{ArtifactId, RunId, Scope};
+use kernel::{ArtifactId, Id, RunId, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditWorkflows, RunWorkflows, ViewWorkflows};
-use crate::edge::{ApiError, ApiResult, Json, PathOf, QueryOf, Scoped};
+use crate::edge::{ApiError, ApiResult, Json, PathOf, QueryOf, Scoped, end_user};
 
 /// Every run of an agent that has not ended.
 pub(crate) const OPEN: &str = "open";
@@ -26,6 +26,9 @@ pub struct RunBody {
     pub workflow_id: Uuid,
     pub workflow_revision_id: Uuid,
     pub key_id: Uuid,
+    /// The end user whom it was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_user_id: Option<Uuid>,
     #[schema(inline, value_type = crate::shapes::RunWord)]
     pub state: &'static str,
     pub status: RunStatus,
@@ -113,6 +116,7 @@ impl RunBody {
             workflow_id: run.workflow.uuid(),
             workflow_revision_id: run.revision.uuid(),
             key_id: run.key.uuid(),
+            end_user_id: run.end_user.map(Id::uuid),
             state: word(run.state),
             approval_id: run.approval.map(kernel::ApprovalId::uuid),
             status: RunStatus { code: run.code.unwrap_or(202), message: run.message.filter(|_| is_over) },
@@ -194,6 +198,7 @@ impl From<Run> for RunBody {
             workflow_id: run.workflow.uuid(),
             workflow_revision_id: run.revision.uuid(),
             key_id: run.key.uuid(),
+            end_user_id: run.end_user.map(Id::uuid),
             state: run.state().name(),
             approval_id: run.waits_for.map(|approval| approval.uuid()),
             status: RunStatus { code: run.code, message: run.message },
@@ -232,6 +237,9 @@ pub struct ListRuns {
     /// How they ended. `open` lists the runs of agents that have not.
     #[param(inline, required = false, value_type = crate::shapes::RunFilterWord)]
     pub state: Option<String>,
+    /// The runs that were made for one end user.
+    #[param(inline, required = false, value_type = crate::shapes::EndUserText)]
+    pub end_user: Option<String>,
     /// 50 by default, 500 at most.
     pub limit: Option<i64>,
     /// The `cursor` of the page before.
@@ -246,17 +254,19 @@ pub(crate) async fn list(
     State(app): State<App>,
     QueryOf(list): QueryOf<ListRuns>,
 ) -> ApiResult<Json<RunsAnswer>> {
-    let ListRuns { workflow_id, state, limit, cursor } = list;
+    let ListRuns { workflow_id, state, end_user, limit, cursor } = list;
     let workflow = workflow_id.map(ArtifactId::from);
+    let end_user = end_user::wanted(&app, scope, end_user.as_deref()).await?;
     if state.as_deref() == Some(OPEN) {
-        return list_open(scope, &app, AgentRunFilter { state: None, workflow, limit, cursor: cursor.map(RunId::from) }).await;
+        let cursor = cursor.map(RunId::from);
+        return list_open(scope, &app, AgentRunFilter { state: None, workflow, end_user, limit, cursor }).await;
     }
     let known = || RunState::ALL.map(RunState::name).into_iter().chain([OPEN]);
     if let Some(state) = state.as_deref().filter(|state| known().all(|known| known != *state)) {
         let (near, all) = (did_you_mean(state, known()), known().collect::<Vec<_>>().join(", "));
         return Err(ApiError::unprocessable(format!("`{state}` is not a state of a run; there are {all}.{near}")));
     }
-    let filter = RunFilter { workflow, state, limit, cursor };
+    let filter = RunFilter { workflow, state, end_user, limit, cursor };
     let page = app.workflows.runs(scope, &filter).await?;
     Ok(Json(RunsAnswer { count: page.runs.len(), cursor: page.cursor, runs: page.runs.into_iter().map(Into::into).collect() }))
 }

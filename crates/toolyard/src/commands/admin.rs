@@ -145,7 +145,7 @@ pub(super) async fn project(config: Config, command: ProjectCommand) -> anyhow::
         ProjectCommand::Delete { project, consent } => {
             let project = find_project(&yard, &project).await?;
             let keys = yard.accounts.list_keys(Some(project.id)).await?;
-            let connections = yard.connections.query(project.id, None, None).await?;
+            let connections = yard.connections.everybody(project.id, None, None, None, i64::MAX).await?;
             let keys = keys.iter().filter(|key| key.revoked_at.is_none()).count();
             let stops =
                 format!("everything in it: {keys} keys, {} connections, its workflows, triggers, agents and history", connections.len());

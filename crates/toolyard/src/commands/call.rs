@@ -23,6 +23,9 @@ pub(super) struct CallArgs {
     /// Connection to use [default: the newest usable one]
     #[arg(long, requires = "action")]
     connection: Option<String>,
+    /// The end user whom the call is for; it goes through an account of theirs
+    #[arg(long, value_name = "NAME")]
+    end_user: Option<String>,
     /// Print the whole answer
     #[arg(long)]
     json: bool,
@@ -68,6 +71,7 @@ pub(super) async fn call(config: Config, args: CallArgs) -> anyhow::Result<bool>
             let integration = names::integration(&client, &args.target).await?;
             let connection = match args.connection {
                 Some(slug) => slug,
+                None if args.end_user.is_some() => "auto".to_owned(),
                 None => usable_slug(&client, &integration).await?,
             };
             let Integration { provider, key } = integration;
@@ -76,7 +80,10 @@ pub(super) async fn call(config: Config, args: CallArgs) -> anyhow::Result<bool>
     };
     let schema = if args.arguments.need_a_schema() { schema_of(&client, &name).await } else { None };
     let arguments = args.arguments.read(schema.as_ref())?;
-    let body = json!({"data": {"id": "cli", "type": "function", "function": {"name": name, "arguments": arguments}}});
+    let mut body = json!({"data": {"id": "cli", "type": "function", "function": {"name": name, "arguments": arguments}}});
+    if let Some(end_user) = args.end_user {
+        body["end_user"] = json!(end_user);
+    }
     let reply = client.doing(format!("calling {name}")).post("/tools/call", &body).await?;
     Ok(outcome(&reply, args.json))
 }

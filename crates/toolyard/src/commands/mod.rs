@@ -29,6 +29,7 @@ mod settings;
 mod trigger;
 mod typed;
 mod usage;
+mod users;
 mod workflow;
 
 use std::path::PathBuf;
@@ -109,6 +110,8 @@ enum Command {
     Branding(settings::BrandingArgs),
     /// Show and change for how long the project keeps runs, calls and approvals
     Retention(settings::RetentionArgs),
+    /// List and forget end users; open, list and close their sessions
+    Users(users::UsersArgs),
     /// Bring the database up to date, or see whether it is
     Migrate {
         /// Change nothing; exit with 1 when there is something to do
@@ -209,6 +212,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Grants(args) => grants::run(config, args).await?,
         Command::Branding(args) => settings::branding(&config, args).await?,
         Command::Retention(args) => settings::retention(&config, &args).await?,
+        Command::Users(args) => users::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,
         Command::Person(command) => person::person(config, command).await?,

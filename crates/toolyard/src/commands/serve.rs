@@ -24,6 +24,10 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     let _only_one = store::Db::file(&config.database_url).map(|file| hold(&config, &file)).transpose()?;
     let yard = Yard::open(config).await?;
     yard.connections.start().await.context("cannot look after the connections")?;
+    if !yard.config.triggers.paused {
+        // A copy must not tell what the original tells.
+        yard.connections.start_hooks();
+    }
     yard.calls.start().await.context("cannot look after the record of calls")?;
     yard.imports.start();
     yard.triggers.start().await.context("cannot start the triggers")?;

@@ -37,6 +37,7 @@ mod doors;
 mod echoes;
 mod edge;
 mod embeddings;
+mod end_users;
 mod environments;
 mod failing;
 mod histories;

@@ -44,7 +44,7 @@ async fn a_database_of_the_version_before_opens_with_all_its_rows() {
     assert!(yard.first_key.is_none() && yard.db.pending().await.unwrap().is_empty());
 
     let scope = yard.accounts.authenticator().authenticate(OWNER_KEY).await.unwrap().expect("the key still opens its project");
-    let connection = yard.connections.find(scope.project, "native", "brave-search", "main").await.unwrap().unwrap();
+    let connection = yard.connections.find(scope, "native", "brave-search", "main").await.unwrap().unwrap();
     let integration = yard.catalog.integration(scope.project, "native", "brave-search").unwrap();
     yard.connections.usable(&connection, &integration).await.expect("what was sealed is opened");
     let calls = yard.calls.records(scope.project, &CallFilter::default()).await.unwrap().calls;

@@ -339,8 +339,14 @@ mod tests {
 
     async fn run(data: Value, inputs: Value) -> (Result<Value, StepError>, Vec<(String, Option<String>)>) {
         let caller = Echo::default();
-        let scope =
-            Scope { project: ProjectId::new(), key: KeyId::new(), user: None, permissions: PermissionSet::default(), is_for_agents: false };
+        let scope = Scope {
+            project: ProjectId::new(),
+            key: KeyId::new(),
+            user: None,
+            permissions: PermissionSet::default(),
+            is_for_agents: false,
+            acts_for: kernel::AccountOwner::Project,
+        };
         let frame = Frame {
             caller: &caller,
             workers: &Workers::default(),

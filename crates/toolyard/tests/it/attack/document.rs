@@ -14,7 +14,7 @@ use crate::support::repository;
 /// They end the key that asks, so they come last.
 const LAST: [&str; 3] = ["delete_project", "revoke_key", "revoke_project_key"];
 /// It answers with a stream that does not end.
-const STREAMS: [&str; 2] = ["mcp_changes", "mcp_agent_changes"];
+const STREAMS: [&str; 3] = ["mcp_changes", "mcp_agent_changes", "mcp_session_changes"];
 
 struct Run<'a> {
     server: &'a Server,

@@ -104,7 +104,13 @@ async fn clients(world: &World) -> Vec<Identity> {
     let (_, whole) = token("default", &Permission::ALL, Surface::Api).await;
     let Identity { name, judge: of_owner, .. } = holder("a client of an owner".to_owned(), "", Role::Owner.permissions().iter().collect());
     // A key would outlive the grant.
-    let judge = move |operation: &Operation| if operation.id == "create_project_key" { Verdict::Forbidden } else { of_owner(operation) };
+    let judge = move |operation: &Operation| {
+        if ["create_project_key", "create_user_session"].contains(&operation.id.as_str()) {
+            Verdict::Forbidden
+        } else {
+            of_owner(operation)
+        }
+    };
     all.push(Identity { name, shown: Shown::Authorization(Some(whole)), judge: Box::new(judge) });
     for permission in [Permission::ViewTools, Permission::ViewAgents, Permission::ViewMembers] {
         let (_, narrow) = token("default", &[permission], Surface::Api).await;
@@ -232,10 +238,30 @@ async fn identities(world: &World) -> Vec<Identity> {
         shown: Shown::Authorization(Some(format!("ApiKey {stranger}"))),
         judge: Box::new(judge),
     });
+    all.extend(user_sessions(world).await);
     all.push(agent_bound(world).await);
     all.extend(people(world).await);
     all.extend(clients(world).await);
     all
+}
+
+/// Tokens of end users' sessions. None of the rows is theirs, so they open nothing at all.
+async fn user_sessions(world: &World) -> Vec<Identity> {
+    let test = &world.test;
+    let token = async |key: &str, end_user: &str, seconds: u64| {
+        let new = json!({"session": {"end_user": end_user, "lifetime_seconds": seconds, "may_approve": true}});
+        let made = test.post_as(key, "/sessions", new).await.expect(200)["session"].take();
+        (made["id"].as_str().unwrap().to_owned(), Some(format!("Bearer {}", made["token"].as_str().unwrap())))
+    };
+    let elsewhere = test.key("sessions-elsewhere", Role::Owner, None).await;
+    let (revoked, over) = token(&test.owner, "somebody", 3600).await;
+    test.delete(&format!("/sessions/{revoked}")).await.expect(200);
+    vec![
+        unknown("a session of an end user", token(&test.owner, "somebody", 3600).await.1),
+        unknown("a session of another end user", token(&test.owner, "somebody else", 3600).await.1),
+        unknown("a session of another project's end user", token(&elsewhere, "somebody", 3600).await.1),
+        unknown("a session that was revoked", over),
+    ]
 }
 
 async fn own_project(world: &World) -> String {
@@ -271,7 +297,7 @@ async fn send(world: &World, request: &Request, shown: Shown) -> Reply {
 /// What the owner gets, where it is not a success: streams need a client that takes events.
 fn owners_status(operation: &Operation, status: StatusCode) -> bool {
     match operation.id.as_str() {
-        "mcp_changes" | "mcp_agent_changes" => status == 406,
+        "mcp_changes" | "mcp_agent_changes" | "mcp_session_changes" => status == 406,
         // What the fake serves there is no MCP server.
         "import_mcp" => status == 424 || status == 422,
         _ => status.is_success(),

@@ -22,6 +22,8 @@ pub struct World {
     pub fake: Fake,
     _model: ModelServer,
     number: AtomicU32,
+    /// The token of the user session that was made last.
+    session: std::sync::Mutex<(String, String)>,
 }
 
 /// What an operation is called with.
@@ -67,7 +69,7 @@ impl World {
         };
         let make = json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "MAKE_A_THING", "connection": "main"});
         let (talker, maker) = (agent(json!([])), agent(json!([make])));
-        let world = Self { test, fake, _model: model, number: AtomicU32::new(0) };
+        let world = Self { test, fake, _model: model, number: AtomicU32::new(0), session: std::sync::Mutex::default() };
         world.workflow("talker", &talker).await;
         world.workflow("maker", &maker).await;
         world.workflow("echo", &json!({"kind": "echo"})).await;
@@ -147,6 +149,25 @@ impl World {
         json!({"notice": {"kind": "webhook", "url": format!("{}/echo/notice", self.fake.url)}})
     }
 
+    /// The same for hooks.
+    async fn new_hook(&self) -> Value {
+        let found = self.test.get("/tools/connections/hooks").await.expect(200);
+        let found = found["hooks"].as_array().unwrap();
+        if found.len() > 3 {
+            self.test.delete(&format!("/tools/connections/hooks/{}", text(&found[0]["id"]))).await.expect(204);
+        }
+        json!({"hook": {"url": format!("{}/echo/hook", self.fake.url)}})
+    }
+
+    async fn dead_message(&self) -> String {
+        self.test.connect_fake(&self.fake, &self.name()).await;
+        self.test.yard.db.execute("update connection_messages set state = 'dead'", store::args![]).await.unwrap();
+        let hooks = self.test.get("/tools/connections/hooks").await.expect(200);
+        let newest = text(&hooks["hooks"].as_array().unwrap().last().unwrap()["id"]);
+        let told = self.test.get(&format!("/tools/connections/hooks/{newest}/messages")).await.expect(200);
+        text(&told["messages"][0]["id"])
+    }
+
     async fn invitation(&self) -> Value {
         self.test.post("/people/invitations", json!({"invitation": {"role": "viewer"}})).await.expect(200)
     }
@@ -158,6 +179,30 @@ impl World {
         let members = self.test.get("/people/members?limit=500").await.expect(200);
         let member = members["members"].as_array().unwrap().iter().find(|member| member["email"] == email.as_str());
         text(&member.unwrap()["id"])
+    }
+
+    /// An end user with an account.
+    async fn end_user(&self) -> String {
+        let (name, credentials) = (self.name(), json!({"base": self.fake.url, "api_key": "sk-fake-123456"}));
+        let data = json!({"auth_scheme": "api_key", "credentials": credentials});
+        let connection = json!({"provider_key": "native", "integration_key": "fake", "end_user": name, "data": data});
+        self.test.post("/tools/connections", json!({"connection": connection})).await.expect(200);
+        name
+    }
+
+    async fn user_session(&self) -> String {
+        let new = json!({"session": {"end_user": self.end_user().await, "apps": ["fake"], "may_approve": true}});
+        let made = self.test.post("/sessions", new).await.expect(200)["session"].take();
+        *self.session.lock().unwrap() = (text(&made["id"]), text(&made["token"]));
+        text(&made["id"])
+    }
+
+    /// A call that waits in the user session that was made last.
+    async fn waits_in_session(&self) -> String {
+        let (id, token) = self.session.lock().unwrap().clone();
+        let call = call_body("tools.native.fake.MAKE_A_THING.auto", &json!({"title": self.name()}));
+        let waiting = self.test.request(Method::POST, &format!("/sessions/{id}/call"), Some(format!("Bearer {token}")), Some(call)).await;
+        text(&waiting.expect(202)["approval"]["id"])
     }
 
     async fn oauth_app(&self, path: &str) -> String {
@@ -200,6 +245,7 @@ impl World {
                 let body = self.new_notice().await;
                 text(&self.test.post("/tools/approvals/notices", body).await.expect(200)["notice"]["id"])
             }
+            "approval_id" if operation.id == "decide_user_session_approval" => self.waits_in_session().await,
             "approval_id" => {
                 let waiting = self.test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": self.name()})).await;
                 text(&waiting.expect(202)["approval"]["id"])
@@ -249,6 +295,14 @@ impl World {
             "member_id" => self.member().await,
             "invitation_id" => text(&self.invitation().await["invitation"]["id"]),
             "invitation" => text(&self.invitation().await["link"]).rsplit('/').next().unwrap().to_owned(),
+            "session_id" if !operation.path.starts_with("/people") => self.user_session().await,
+            "hook_id" => {
+                let body = self.new_hook().await;
+                text(&self.test.post("/tools/connections/hooks", body).await.expect(200)["hook"]["id"])
+            }
+            // A message of the hook that was made last, which nobody tries any more.
+            "message_id" => self.dead_message().await,
+            "end_user" => self.end_user().await,
             "session_id" => {
                 let key = self.test.key("default", Role::Viewer, None).await;
                 self.test.yard.people.by_key(&key.into(), &people::Visitor::default()).await.unwrap().id.to_string()
@@ -383,7 +437,13 @@ impl World {
             "register_oauth_client" => json!({"redirect_uris": ["https://client.example/cb"]}),
             "create_invitation" => json!({"invitation": {"role": "viewer", "email": format!("{name}@example.com")}}),
             "edit_member" => json!({"member": {"role": "viewer"}}),
-            "mcp" | "mcp_agent" => json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}),
+            "create_connection_hook" => self.new_hook().await,
+            "create_user_session" => json!({"session": {"end_user": name, "apps": ["fake"]}}),
+            "find_user_session_tools" => json!({"use_cases": ["read a fake thing"]}),
+            "call_user_session_tool" => call_body("tools.native.fake.GET_A_THING.auto", &json!({"owner": "o", "path": "p"})),
+            "connect_user_session_account" => json!({"integration": "fake"}),
+            "decide_user_session_approval" => json!({"decision": "deny"}),
+            "mcp" | "mcp_agent" | "mcp_session" => json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}),
             other => panic!("there is no valid body for `{other}` ({} {}): add one here", operation.method, operation.path),
         }
     }

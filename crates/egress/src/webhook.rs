@@ -2,22 +2,23 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use egress::Request;
 use hmac::{Hmac, KeyInit, Mac};
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 use sha2::Sha256;
 use url::Url;
 
+use crate::Request;
+
 const PREFIX: &str = "whsec_";
 
 /// A secret as its receiver is shown it.
-pub(super) fn secret(bytes: &[u8; 24]) -> String {
+pub fn secret(bytes: &[u8; 24]) -> String {
     format!("{PREFIX}{}", STANDARD.encode(bytes))
 }
 
 /// A signed post. The same message has the same id whenever it is sent, so that its receiver knows a repetition.
-pub(super) fn post(url: Url, secret: &str, id: &str, seconds: i64, body: String) -> Request {
+pub fn post(url: Url, secret: &str, id: &str, seconds: i64, body: String) -> Request {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let signature = signature(secret, id, seconds, &body);
