@@ -18,6 +18,7 @@ pub(crate) enum Section {
     Home,
     Approvals,
     Connections,
+    EndUsers,
     Calls,
     Try,
     Triggers,
@@ -32,10 +33,11 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    const MENU: [(Self, &'static str, &'static str); 12] = [
+    const MENU: [(Self, &'static str, &'static str); 13] = [
         (Self::Home, "", "Home"),
         (Self::Approvals, "approvals", "Approvals"),
         (Self::Connections, "connections", "Connections"),
+        (Self::EndUsers, "users", "End users"),
         (Self::Calls, "calls", "Calls"),
         (Self::Try, "try", "Try a tool"),
         (Self::Triggers, "triggers", "Triggers"),

@@ -17,6 +17,7 @@ pub fn page_routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .merge(pages::home::routes())
         .merge(pages::approvals::routes())
         .merge(pages::connections::routes())
+        .merge(pages::end_users::routes())
         .merge(pages::calls::routes())
         .merge(pages::try_tool::routes())
         .merge(pages::triggers::routes())

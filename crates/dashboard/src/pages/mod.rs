@@ -6,6 +6,7 @@ pub(crate) mod calls;
 pub(crate) mod catalog;
 pub(crate) mod connections;
 pub(crate) mod deliveries;
+pub(crate) mod end_users;
 pub(crate) mod home;
 pub(crate) mod imports;
 pub(crate) mod operator;
