@@ -2,6 +2,7 @@
 
 mod agents;
 mod dashboard;
+mod end_users;
 mod fairness;
 mod histories;
 mod report;
@@ -65,6 +66,9 @@ pub(super) enum BenchCommand {
         /// Calls at the same time
         #[arg(long, default_value_t = 32)]
         concurrency: usize,
+        /// Give so many end users an account each, and measure calls for them too
+        #[arg(long, default_value_t = 0, value_name = "COUNT")]
+        end_users: usize,
         #[command(flatten)]
         rounds: Rounds,
     },
@@ -111,7 +115,9 @@ pub(super) async fn run(command: BenchCommand) -> anyhow::Result<()> {
     match command {
         BenchCommand::Agents(args) => Box::pin(agents::run(args)).await,
         BenchCommand::Idle(rounds) => idle(&rounds).await,
-        BenchCommand::Calls { seconds, concurrency, rounds } => calls(Duration::from_secs(seconds), concurrency, &rounds).await,
+        BenchCommand::Calls { seconds, concurrency, end_users, rounds } => {
+            calls(Duration::from_secs(seconds), concurrency, end_users, &rounds).await
+        }
         BenchCommand::Dashboard(args) => Box::pin(dashboard::run(args)).await,
         BenchCommand::Fairness { seconds, concurrency, only } => {
             fairness::run(Duration::from_secs(seconds), concurrency, only.as_deref()).await
@@ -255,7 +261,7 @@ async fn one_at_a_time(client: &Egress, requests: &[&Request], often: usize) -> 
     Ok(times)
 }
 
-async fn calls(length: Duration, concurrency: usize, rounds: &Rounds) -> anyhow::Result<()> {
+async fn calls(length: Duration, concurrency: usize, end_users: usize, rounds: &Rounds) -> anyhow::Result<()> {
     let upstream = upstream().await?;
     let server = Server::start_on(rounds.database_url.as_deref(), |_| Ok(())).await?;
     let client = client()?;
@@ -275,8 +281,15 @@ async fn calls(length: Duration, concurrency: usize, rounds: &Rounds) -> anyhow:
         .body(json!({"text": "hello", "labels": ["a", "b"]}).to_string());
 
     let mut report = Report::default();
+    if end_users > 0 {
+        let filled = end_users::fill(&server, &client, &upstream, end_users).await?;
+        report.add("fill_s", format!("{end_users} end users connected"), "s", filled.as_secs_f64());
+    }
     rate(&client, &through, Duration::from_secs(1), concurrency).await?;
     for _ in 0..rounds.repeat {
+        if end_users > 0 {
+            end_users::measure(&server, &client, (&direct, &through), end_users, &mut report).await?;
+        }
         let [mut direct_times, mut through_times]: [Vec<Duration>; 2] = one_at_a_time(&client, &[&direct, &through], 2000)
             .await?
             .try_into()
