@@ -221,7 +221,14 @@ impl Workflows {
             Some(_) => page_where!("workflow_id = $2"),
             None => page_where!("($2 is null or workflow_id = $2)"),
         };
-        let args = args![scope.project, filter.workflow, filter.cursor, page.rows(), filter.state.as_deref(), scope.end_user().or(filter.end_user)];
+        let args = args![
+            scope.project,
+            filter.workflow,
+            filter.cursor,
+            page.rows(),
+            filter.state.as_deref(),
+            scope.end_user().or(filter.end_user)
+        ];
         let rows = self.0.db.all(sql, args).await?;
         let page = self.0.workers.run(scope.project, page_bytes(&rows), move |_| Ok::<_, WorkflowError>(page.read(&rows, read)?)).await?;
         let cursor = page.cursor(|last| last.id.to_string());

@@ -26,7 +26,7 @@ impl Agents {
             ToolOwner::Configs(configs) => configs,
         };
         let agent = Agent::of_configs(scope.project, configs.clone(), self.0.clock.now());
-        let apps = self.apps(scope.project).await?;
+        let apps = self.apps(scope).await?;
         let policy = self.0.calls.project_policy(scope.project).await?;
         let configured = self.configured(scope, &agent).await?;
         Ok(Grants::new(agent, Vec::new(), apps, configured, &policy))

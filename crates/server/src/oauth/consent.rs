@@ -241,7 +241,9 @@ pub(crate) fn told(status: StatusCode, title: &str, text: &str) -> Response {
 pub(crate) fn refused(error: OauthError) -> Response {
     match error {
         OauthError::Refused(_, text) => told(StatusCode::BAD_REQUEST, "Nobody was let in", &text),
-        OauthError::Other(error) if matches!(error.code(), Code::ProjectFull) => told(error.status(), "Nobody was let in", &error.message()),
+        OauthError::Other(error) if matches!(error.code(), Code::ProjectFull) => {
+            told(error.status(), "Nobody was let in", &error.message())
+        }
         OauthError::Other(error) => error.into_response(),
     }
 }
