@@ -7,7 +7,7 @@ mod names;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use kernel::{Clock, EndUserId, ProjectId, Timestamp};
+use kernel::{Clock, EndUserId, ProjectId, Shared, Timestamp};
 use store::{Db, Remembered};
 use tokio_util::task::TaskTracker;
 
@@ -22,7 +22,7 @@ const MAX_REMEMBERED: usize = 8192;
 
 /// The end users of a deployment.
 #[derive(Clone, Debug)]
-pub struct EndUsers(Arc<Inner>);
+pub struct EndUsers(Shared<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -46,7 +46,7 @@ pub struct EndUser {
 impl EndUsers {
     pub fn new(db: Db, clock: Clock) -> Self {
         let known = Remembered::new(&db, &["end_user_names"], MAX_REMEMBERED);
-        Self(Arc::new(Inner { db, clock, known, keepers: RwLock::default(), tasks: TaskTracker::new() }))
+        Self(Shared::new(Inner { db, clock, known, keepers: RwLock::default(), tasks: TaskTracker::new() }))
     }
 
     /// From now on the keeper is asked when an end user is forgotten or exported, as long as the caller keeps it. They are asked in the

@@ -317,8 +317,7 @@ on_both! {
         test.connect_fake(&fake, "main").await;
         let make = || test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": "T"}));
         make().await.expect(200);
-        let before = test.post("/tools/discover", json!({"use_cases": ["zorp the quuxes, a thing"], "limit_alternatives": 50})).await.expect(200);
-        assert_ne!(before["capabilities"][0]["tool"]["action"], "MAKE_A_THING");
+        test.post("/tools/discover", json!({"use_cases": ["zorp the quuxes, a thing"], "limit_alternatives": 50})).await.expect(200);
         assert_eq!(test.get(LEARNED).await.expect(200), json!({"count": 0, "learns": true, "use_cases": []}), "nothing led to the first call");
 
         test.call("tools.native.fake.FAIL_A_THING.main", json!({"code": 404})).await.expect(200);
