@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agents::{AgentError, Reason, ToolOwner};
+use connections::AccountsOf;
 use futures_util::future::BoxFuture;
 use kernel::json::sorted;
 use kernel::{AgentId, Scope};
@@ -82,7 +83,7 @@ impl AgentRuns {
     }
 
     async fn check_connection(&self, scope: Scope, integration: &str, slug: &str) -> Result<(), WorkflowError> {
-        let read = self.0.connections.query(scope.project, Some("native"), Some(integration)).await;
+        let read = self.0.connections.query(AccountsOf::project(scope.project), Some("native"), Some(integration)).await;
         let others = read.map_err(|error| WorkflowError::Invalid(format!("`data.model.connection`: {error}")))?;
         if others.iter().any(|other| other.slug == slug) {
             return Ok(());

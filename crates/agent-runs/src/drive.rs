@@ -178,7 +178,7 @@ impl AgentRuns {
                     "the MCP server `{name}` is not imported into this project; import it under that name with `toolyard import mcp`"
                 ));
             }
-            let connections = self.0.connections.query(scope.project, Some("mcp"), Some(name)).await.map_err(|error| error.to_string())?;
+            let connections = self.0.connections.query(scope, Some("mcp"), Some(name)).await.map_err(|error| error.to_string())?;
             let slug = connections.first().map_or_else(|| format!("{name}-main"), |connection| connection.slug.clone());
             let names = ConnectionNames { provider: "mcp".to_owned(), integration: name.clone(), slug };
             let whole = json!({"type": "gateway_connection", "connection": {"provider": names.provider, "integration": names.integration, "slug": names.slug}});

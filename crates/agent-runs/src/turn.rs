@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use connections::{Acceptance, Usable};
+use connections::{Acceptance, AccountsOf, Usable};
 use egress::{Egress, EgressError, Opened, Request};
 use http::Method;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
@@ -100,7 +100,8 @@ impl AgentRuns {
         let key = integration_of(api);
         self.0.catalog.ready(project).await.map_err(|error| refused(&error))?;
         let integration = self.0.catalog.integration(project, native(), key).map_err(|error| refused(&error))?;
-        let found = self.0.connections.find(project, native(), key, slug).await.map_err(|error| refused(&error))?;
+        // The model's account is the project's, whoever the agent runs for.
+        let found = self.0.connections.find(AccountsOf::project(project), native(), key, slug).await.map_err(|error| refused(&error))?;
         let connection = found.ok_or_else(|| refused(&format_args!("{key} has no such connection")))?;
         let usable = self.0.connections.usable(&connection, &integration).await.map_err(|error| refused(&error))?;
         let attempt = |usable: Arc<Usable>| {
