@@ -10,7 +10,6 @@ use serde_json::json;
 
 use crate::conversation::{CallOutcome, OutcomeKind, PlannedCall};
 use crate::drive::{Driver, Halt, failed};
-use crate::error::RunError;
 use crate::events::RunEvent;
 use crate::journal::{self, Writing};
 use crate::log::shown;
@@ -32,16 +31,13 @@ impl Driver<'_> {
             let mut made = Vec::new();
             {
                 let this = &*self;
-                let mut under_way: FuturesUnordered<BoxFuture<'_, (&PlannedCall, Result<Called, RunError>)>> = FuturesUnordered::new();
+                let mut under_way: FuturesUnordered<BoxFuture<'_, (&PlannedCall, Result<Called, Halt>)>> = FuturesUnordered::new();
                 for planned in some {
                     under_way.push(Box::pin(this.call_one(planned, limit)));
                 }
                 while let Some((planned, called)) = under_way.next().await {
                     match called? {
-                        Called::Ended(outcome) => {
-                            this.keep_outcome(planned.step, &outcome).await?;
-                            made.push((planned, outcome));
-                        }
+                        Called::Ended(outcome) => made.push((planned, outcome)),
                         Called::Waits { approval, until } => waits.push((planned.clone(), approval, until)),
                     }
                 }
@@ -79,7 +75,8 @@ impl Driver<'_> {
         }
     }
 
-    async fn call_one<'p>(&self, planned: &'p PlannedCall, limit: Duration) -> (&'p PlannedCall, Result<Called, RunError>) {
+    /// Makes a call and writes what it came to. Nothing is awaited beside it: one that is not polled might hold what the others wait for.
+    async fn call_one<'p>(&self, planned: &'p PlannedCall, limit: Duration) -> (&'p PlannedCall, Result<Called, Halt>) {
         let context = CallContext {
             run: self.run,
             scope: self.scope,
@@ -89,7 +86,14 @@ impl Driver<'_> {
             began_before: self.began.get(&planned.step).copied(),
             limit,
         };
-        (planned, self.runs.call(&self.toolbox, &planned.call, &context).await)
+        let made = async {
+            let called = self.runs.call(&self.toolbox, &planned.call, &context).await?;
+            if let Called::Ended(outcome) = &called {
+                self.keep_outcome(planned.step, outcome).await?;
+            }
+            Ok::<_, Halt>(called)
+        };
+        (planned, made.await)
     }
 
     /// Notes which calls are about to be made, before any of them is.

@@ -25,7 +25,7 @@ pub fn agent(model: &ModelServer, change: impl FnOnce(&mut Value)) -> Value {
     let mut data = json!({
         "kind": "agent",
         "model": {"api": "openai_chat", "url": model.url(), "name": "scripted"},
-        "instructions": "You make things. {{ inputs.extra | default('') }}",
+        "instructions": "You make {{ inputs.what | default('things') }}.",
         "tools": [tool("MAKE_A_THING"), tool("GET_A_THING")],
     });
     change(&mut data);
@@ -168,7 +168,7 @@ on_both! {
             ("storm", 0) => Turn::say("after the storm").failing(2, Fault::Status { status: 529, retry_after: None }).failing(1, Fault::Status { status: 429, retry_after: Some("0".to_owned()) }),
             ("cut", 0) => Turn::say("after the cut").failing(2, Fault::Cut),
             ("gibberish", _) => Turn::fails(Fault::NotJson),
-            ("refused", _) => Turn::status(400),
+            ("refused", _) => Turn::fails(Fault::status(400)),
             ("declined", _) => Turn::say("I will not.").refused(),
             _ => Turn::say(said.last_results().join(" ")),
         })).await;
@@ -269,7 +269,7 @@ on_both! {
             1 => Turn::call("call_tool", json!({"name": "nope", "arguments": {}})),
             _ => Turn::say(said.last_results().join(" ")),
         })).await;
-        workflow(test, "searcher", agent(&model, |data| data["tools"] = json!([whole("hacker-news"), whole("wikipedia")]))).await;
+        workflow(test, "searcher", agent(&model, |data| data["tools"] = json!([whole("hacker-news"), whole("wikipedia"), whole("open-meteo")]))).await;
         let answer = invoke(test, "searcher", json!({})).await.expect(200);
         assert_eq!(model.asked()[0].conversation.tools, ["find_tools", "call_tool"]);
         let found = model.asked()[1].conversation.last_results().join("");
@@ -292,7 +292,7 @@ on_both! {
         // An agent may test itself, in the shape of the reference system too.
         let inner = json!({"instructions": {"agents_md": "Help."}, "llm": {"model": "openai/scripted", "extras": {"url": model.url()}}, "tools": [tool("GET_A_THING")], "runner": {"permissions": {"default": "allow"}}});
         commit(test, &variant, json!({"uri": "agenta:builtin:agent:v0", "parameters": {"agent": inner}})).await;
-        let arguments = json!({"target": {"workflow_variant_id": variant}, "inputs": {}, "expectations": {"terminal_tool": GET}});
+        let arguments = json!({"target": {"workflow_variant_id": variant}, "inputs": {"messages": [{"role": "user", "content": "go"}]}, "expectations": {"terminal_tool": GET}});
         let tested = test.call("tools.agenta.test_run", arguments).await.expect(200);
         let tested: Value = serde_json::from_str(tested["call"]["data"]["content"].as_str().unwrap()).unwrap();
         assert_eq!((&tested["verdict"], &tested["output"]["text"]), (&json!("pass"), &json!("read")), "{tested:#}");
