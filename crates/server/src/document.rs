@@ -61,18 +61,6 @@ impl PartialSchema for Nothing {
 
 impl ToSchema for Nothing {}
 
-/// Something that cannot be switched on.
-#[derive(Debug)]
-pub struct Off;
-
-impl PartialSchema for Off {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([false])).into()
-    }
-}
-
-impl ToSchema for Off {}
-
 /// An object, or a text.
 #[derive(Debug)]
 pub struct ObjectOrText;

@@ -26,9 +26,11 @@ fn play(conversation: &Conversation) -> Turn {
         "tool" => Turn::say("It is there."),
         "mine" if first => Turn::call("client_weather", json!({"city": "Paris"})),
         "mine" => Turn::say(format!("You told me: {}", conversation.last_results().join(" "))),
-        "approve" if first => Turn::call(MAKE, json!({"title": "paid"})),
-        "approve" if conversation.last_results().iter().any(|result| result.contains("denied")) => Turn::say("As you wish."),
-        "approve" => Turn::say("Made it."),
+        said if said.starts_with("approve") => match conversation.last_results().first() {
+            None => Turn::call(MAKE, json!({"title": format!("paid, {said}")})),
+            Some(result) if result.contains("denied") => Turn::say("As you wish."),
+            Some(_) => Turn::say("Made it."),
+        },
         "fail" => Turn::fails(Fault::status(400)),
         other => Turn::say(format!("You said: {other}")),
     }
@@ -88,7 +90,7 @@ async fn chat(house: &House, name: &str, lines: &str) -> (bool, String) {
 async fn an_agent_is_talked_to_from_the_shell() {
     let house = house().await;
     let made = || house.fake.seen().iter().filter(|seen| format!("{seen:?}").contains("paid")).count();
-    let (fine, said) = chat(&house, "maker", "plain\n\ntool\napprove\ny\napprove\nn\n/exit\nplain\n").await;
+    let (fine, said) = chat(&house, "maker", "plain\n\ntool\napprove this\ny\napprove that\nn\n/exit\nplain\n").await;
     assert!(fine, "{said}");
     assert_eq!(made(), 1, "{said}");
     let order = [
@@ -109,7 +111,7 @@ async fn an_agent_is_talked_to_from_the_shell() {
     }
     assert!(!rest.contains("Hello"), "nothing is read after /exit: {said}");
     // Without anybody who could decide, the run is left to wait.
-    let (fine, said) = chat(&house, "maker", "approve\n").await;
+    let (fine, said) = chat(&house, "maker", "approve more\n").await;
     assert!(fine && said.contains("the run waits; decide at http"), "{said}");
     let (fine, said) = chat(&house, "fail", "x\n").await;
     assert!(!fine && said.contains("fail"), "{said}");

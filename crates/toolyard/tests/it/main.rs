@@ -11,6 +11,7 @@ mod agent_chaos;
 mod agent_keys;
 mod agent_loops;
 mod agent_runs;
+mod agent_streams;
 mod agenta_sdk;
 mod agents;
 mod aliases;
