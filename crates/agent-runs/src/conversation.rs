@@ -472,7 +472,7 @@ mod tests {
         run.call_ended(2, done("first"));
         run.call_ended(2, done("again"));
         assert_eq!(run.next(&run.used()), Step::Ask(Purpose::Work));
-        let told: Vec<_> = run.own_messages().iter().filter_map(|message| match message {
+        let told = run.own_messages().iter().filter_map(|message| match message {
             Message::Tool { content, .. } => Some(content.as_str()),
             _ => None,
         });

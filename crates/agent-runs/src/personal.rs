@@ -2,7 +2,7 @@
 
 use end_users::{Export, Forgotten, PersonalError, PersonalRows};
 use futures_util::future::BoxFuture;
-use kernel::{EndUserId, RunId, Scope};
+use kernel::{EndUserId, Scope};
 use serde_json::{Value, json};
 use store::args;
 
