@@ -22,7 +22,7 @@ const TURNS: usize = 20;
 const ECHO: &str = "tools__native__bench__ECHO__main";
 
 #[derive(Debug, Args)]
-pub(super) struct AgentsArgs {
+pub(crate) struct AgentsArgs {
     /// Runs at the same time
     #[arg(long, default_value_t = 200)]
     at_once: usize,
