@@ -338,7 +338,8 @@ fn is_empty(body: &Value) -> bool {
     // Days are there whether something happened or not.
     let idle = |day: &Value| day["assigned"] == 0 && day["active"] == 0;
     let idle = body["days"].as_array().is_some_and(|days| days.iter().all(idle));
-    let untold = body["notices"].as_array().is_some_and(Vec::is_empty);
+    // Notices have no count, and neither have the models of OpenAI's API.
+    let untold = ["notices", "data"].iter().any(|list| body[*list].as_array().is_some_and(Vec::is_empty));
     body.as_array().map_or(counted || idle || untold, Vec::is_empty)
 }
 
