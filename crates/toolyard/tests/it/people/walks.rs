@@ -58,7 +58,6 @@ macro_rules! sections {
 
 sections! {
     clients_are_let_in_and_turned_away "clients",
-    the_inspector_is_let_in "inspector",
     groups_of_a_provider_decide "providers",
     links_passwords_and_codes "sign-in",
 }
