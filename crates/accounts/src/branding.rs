@@ -31,6 +31,7 @@ pub struct Colour([u8; 3]);
 
 impl Colour {
     /// Black or white, whichever can be read better on it, by the contrast of WCAG.
+    #[must_use]
     pub fn text(self) -> Self {
         let linear = |part: u8| {
             let part = f64::from(part) / 255.0;

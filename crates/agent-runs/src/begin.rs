@@ -6,7 +6,7 @@ use agents::{AgentError, Reason, ToolOwner};
 use connections::AccountsOf;
 use futures_util::future::BoxFuture;
 use kernel::json::sorted;
-use kernel::{AgentId, Scope};
+use kernel::{AgentId, Scope, WeakShared};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout_at};
@@ -15,26 +15,41 @@ use workflows::{AgentOrder, AgentRefusal, AgentReply, AgentRunner, WorkflowError
 use crate::config::{AgentConfig, integration_of};
 use crate::error::RunError;
 use crate::rows::{self, AgentRun, NewRun};
-use crate::{AgentRuns, RunState};
+use crate::{AgentRuns, Inner, RunState};
 
 /// How often the row of a run is looked at that another node may work on.
 const LOOK: Duration = Duration::from_millis(300);
 /// The most tools that a caller may bring along.
 const CALLER_TOOLS: usize = 128;
 
-impl AgentRunner for AgentRuns {
+/// Knows the runs without keeping them alive: they hold the workflows that hold this.
+#[derive(Debug)]
+pub(crate) struct Beginner(WeakShared<Inner>);
+
+impl Beginner {
+    pub(crate) fn new(runs: &AgentRuns) -> Self {
+        Self(runs.0.downgrade())
+    }
+}
+
+impl AgentRunner for Beginner {
     fn check<'a>(&'a self, scope: Scope, data: &'a Value) -> BoxFuture<'a, Result<(), WorkflowError>> {
-        Box::pin(self.check_data(scope, data))
+        Box::pin(async move {
+            let Some(runs) = self.0.upgrade().map(AgentRuns) else { return Ok(()) };
+            runs.check_data(scope, data).await
+        })
     }
 
     fn run(&self, order: AgentOrder) -> BoxFuture<'_, Result<AgentReply, AgentRefusal>> {
         Box::pin(async move {
+            let stopping = || AgentRefusal { code: 503, message: "the server is stopping".to_owned() };
+            let runs = self.0.upgrade().map(AgentRuns).ok_or_else(stopping)?;
             let (scope, limit, depth) = (order.scope, order.limit, order.request.depth);
             // A delivery is told how its run ended; it need not wait.
             let limit = if order.request.origin.delivery.is_some() && depth == 0 { Duration::ZERO } else { limit };
             let work = async {
-                let id = self.begin(order).await?;
-                self.wait(scope, id, limit, depth).await
+                let id = runs.begin(order).await?;
+                runs.wait(scope, id, limit, depth).await
             };
             work.await.map_err(|error| refusal(&error))
         })

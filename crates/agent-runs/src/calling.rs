@@ -26,7 +26,8 @@ impl Driver<'_> {
         let open: Vec<PlannedCall> = self.conversation.open_calls().cloned().collect();
         self.begin_calls(&open).await?;
         let limit = self.conversation.limits().time_left(&self.used()).max(Duration::from_secs(1));
-        let (mut outcomes, mut waits): (Vec<(i64, CallOutcome)>, Vec<(PlannedCall, ApprovalId, Timestamp)>) = (Vec::new(), Vec::new());
+        let mut outcomes: Vec<(i64, CallOutcome)> = Vec::new();
+        let mut waits: Vec<(PlannedCall, ApprovalId, Timestamp)> = Vec::new();
         for some in open.chunks(CALLS_AT_ONCE) {
             let mut made = Vec::new();
             {

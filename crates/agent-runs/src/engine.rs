@@ -288,7 +288,7 @@ impl AgentRuns {
                 self.look_for_cancelled().await;
             }
         };
-        stop.run_until_cancelled(async { tokio::join!(listen, act) }).await;
+        stop.run_until_cancelled(Box::pin(async { tokio::join!(listen, act) })).await;
     }
 
     /// Whether nodes have to be told of things through the database.

@@ -252,12 +252,15 @@ pub(crate) async fn session(
 /// How many rows are sealed again at a time.
 const RESEALED: i64 = 200;
 
+/// A table, the statement that reads its rows on, and for each sealed column the one that writes it.
+type Place = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
 /// Seals what runs and sessions hold with the current key.
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, RunError> {
     let steps = "select project_id, id, begun, ended from agent_run_steps where project_id > $1 or (project_id = $1 and id > $2) order by project_id, id limit $3";
     let events = "select project_id, id, events from agent_run_events where project_id > $1 or (project_id = $1 and id > $2) order by project_id, id limit $3";
     let sessions = "select project_id, id, messages from agent_sessions where project_id > $1 or (project_id = $1 and id > $2) order by project_id, id limit $3";
-    let places: [(&str, &'static str, &[(&str, &'static str)]); 3] = [
+    let places: [Place; 3] = [
         (
             STEPS,
             steps,

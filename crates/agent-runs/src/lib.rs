@@ -35,7 +35,7 @@ use connections::Connections;
 use egress::Egress;
 use futures_util::future::BoxFuture;
 use kernel::seal::Sealer;
-use kernel::{Clock, DeliveryId, Scope};
+use kernel::{Clock, DeliveryId, Scope, Shared};
 use secrets::Secrets;
 use store::{Db, StoreError};
 use tokio::sync::Notify;
@@ -87,7 +87,7 @@ pub trait RoutesFor: Send + Sync + std::fmt::Debug {
 
 /// The runs of agents of a deployment.
 #[derive(Clone, Debug)]
-pub struct AgentRuns(Arc<Inner>);
+pub struct AgentRuns(Shared<Inner>);
 
 /// What runs of agents are made of.
 #[derive(Debug)]
@@ -169,7 +169,7 @@ impl AgentRuns {
             settings,
             collector,
         } = parts;
-        let runs = Self(Arc::new(Inner {
+        let runs = Self(Shared::new(Inner {
             db,
             clock,
             sealer,
@@ -195,7 +195,7 @@ impl AgentRuns {
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }));
-        runs.0.workflows.set_agents(Arc::new(runs.clone()));
+        runs.0.workflows.set_agents(Arc::new(begin::Beginner::new(&runs)));
         runs
     }
 

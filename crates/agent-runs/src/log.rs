@@ -39,7 +39,7 @@ impl EventLog {
         }
         match (self.pending.last_mut(), event) {
             (Some(RunEvent::TextDelta { turn, text }), RunEvent::TextDelta { turn: same, text: more }) if *turn == same => {
-                text.push_str(&more)
+                text.push_str(&more);
             }
             (Some(RunEvent::ReasoningDelta { turn, text }), RunEvent::ReasoningDelta { turn: same, text: more }) if *turn == same => {
                 text.push_str(&more);

@@ -411,7 +411,7 @@ pub(crate) async fn end(
                lease_owner = null, lease_until = null where project_id = $1 and id = $2 and state in ('ready', 'running', 'waiting') \
                and ($3 is null or (lease_owner = $3 and state = 'running'))";
     let message = end.message.replace('\0', "");
-    let outputs = end.outputs.as_ref().map(|outputs| outputs.to_string());
+    let outputs = end.outputs.as_ref().map(Value::to_string);
     Ok(tx.execute(sql, args![project, id, node, end.state.name(), end.code, message, outputs, now]).await? == 1)
 }
 

@@ -162,7 +162,7 @@ impl AgentRuns {
                 return Ok(Called::Ended(unknown_outcome(name, "the server that made it went away")));
             }
         }
-        let request = self.request(tool, &arguments, context);
+        let request = Self::request(tool, &arguments, context);
         let made = self.make(toolbox, request.clone(), context).await;
         let made = match made {
             // An earlier try began it and nobody knows its end: what only reads is made again.
@@ -178,7 +178,7 @@ impl AgentRuns {
         }
     }
 
-    fn request(&self, tool: &GrantedTool, arguments: &Map<String, Value>, context: &CallContext<'_>) -> CallRequest {
+    fn request(tool: &GrantedTool, arguments: &Map<String, Value>, context: &CallContext<'_>) -> CallRequest {
         let (run, is_op) = (context.run, matches!(tool.call_ref, CallRef::Reserved { .. }));
         let is_workflow = matches!(tool.call_ref, CallRef::Variant { .. } | CallRef::Environment { .. });
         let planned = context.config.plan.as_ref().map(|plan| {

@@ -19,7 +19,7 @@ use kernel::{RunId, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 
 use crate::App;
 use crate::edge::auth::{RunWorkflows, ViewWorkflows, while_good};
@@ -136,14 +136,66 @@ impl From<RunError> for ChatError {
 
 impl IntoResponse for ChatError {
     fn into_response(self) -> Response {
-        let error = json!({"message": self.message, "type": self.kind, "param": null, "code": self.code});
-        (self.status, Json(json!({"error": error}))).into_response()
+        let error = ModelError { message: self.message, kind: self.kind, param: None, code: self.code };
+        (self.status, Json(ModelFailure { error })).into_response()
     }
+}
+
+/// Why a request failed, as OpenAI's API says it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelFailure {
+    pub error: ModelError,
+}
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelError {
+    pub message: String,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Always nothing: the message names the place.
+    pub param: Option<String>,
+    pub code: String,
+}
+
+/// The failures of this surface.
+#[derive(Debug, IntoResponses)]
+pub enum ModelFailures {
+    /// The messages or tools do not fit
+    #[response(status = 400)]
+    BadRequest(#[to_schema] ModelFailure),
+    /// No key, or a bad one
+    #[response(status = 401)]
+    Unauthorized(#[to_schema] ModelFailure),
+    /// The key lacks a permission, or the project does not allow it
+    #[response(status = 403)]
+    Forbidden(#[to_schema] ModelFailure),
+    /// No such agent
+    #[response(status = 404)]
+    NotFound(#[to_schema] ModelFailure),
+    /// The request body is larger than the limit
+    #[response(status = 413)]
+    TooLarge(#[to_schema] ModelFailure),
+    /// The request body is not JSON
+    #[response(status = 415)]
+    NotJson(#[to_schema] ModelFailure),
+    /// The request is not of the documented shape, or the run failed or took too long for an answer in one piece
+    #[response(status = 422)]
+    Invalid(#[to_schema] ModelFailure),
+    /// The agent's model failed
+    #[response(status = 424)]
+    Upstream(#[to_schema] ModelFailure),
+    /// The project has as many runs as it may
+    #[response(status = 429)]
+    TooMany(#[to_schema] ModelFailure),
+    /// The database is not there now
+    #[response(status = 503)]
+    Unavailable(#[to_schema] ModelFailure),
 }
 
 /// Agents as models
 #[utoipa::path(get, path = "/v1/models", operation_id = "list_agent_models", tag = "Agents as models", security(("key" = ["view_workflows"])),
-    responses((status = 200, body = ModelList)))]
+    responses((status = 200, body = ModelList), ModelFailures))]
 pub(crate) async fn models(scoped: Result<Scoped<ViewWorkflows>, ApiError>, State(app): State<App>) -> Result<Json<ModelList>, ChatError> {
     let Scoped(scope, _) = scoped?;
     let found = agents(&app, scope).await?;
@@ -164,9 +216,7 @@ async fn agents(app: &App, scope: Scope) -> Result<Vec<(String, i64)>, ChatError
 /// `tool_calls`. Where a person has to decide, the answer says where, and the next message goes on with the same run. A client that hangs
 /// up cancels the run.
 #[utoipa::path(post, path = "/v1/chat/completions", operation_id = "create_agent_completion", tag = "Agents as models", security(("key" = ["run_workflows"])), request_body = ChatCompletion,
-    responses((status = 200, body = Object, description = "A completion, or with `stream` a stream of chunks"), (status = 400, description = "The messages do not fit"),
-        (status = 404, description = "No such agent"), (status = 422, description = "The run failed, or took too long for an answer in one piece"),
-        (status = 424, description = "The agent's model failed"), (status = 429, description = "The project has as many runs as it may")))]
+    responses((status = 200, body = Object, description = "A completion, or with `stream` a stream of chunks"), ModelFailures))]
 pub(crate) async fn completions(
     scoped: Result<Scoped<RunWorkflows>, ApiError>,
     State(app): State<App>,

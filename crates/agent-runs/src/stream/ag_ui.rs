@@ -58,26 +58,24 @@ impl AgUi {
 
     fn text(&mut self, text: &str, told: &mut Vec<Value>) {
         self.close_reasoning(told);
-        let id = match &self.text {
-            Some(id) => id.clone(),
-            None => {
-                let id = self.message_id();
-                told.push(json!({"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}));
-                self.text.insert(id).clone()
-            }
+        let id = if let Some(id) = &self.text {
+            id.clone()
+        } else {
+            let id = self.message_id();
+            told.push(json!({"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}));
+            self.text.insert(id).clone()
         };
         told.push(json!({"type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": text}));
     }
 
     fn reasoning(&mut self, text: &str, told: &mut Vec<Value>) {
-        let id = match &self.reasoning {
-            Some(id) => id.clone(),
-            None => {
-                let id = self.message_id();
-                told.push(json!({"type": "REASONING_START", "messageId": id}));
-                told.push(json!({"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"}));
-                self.reasoning.insert(id).clone()
-            }
+        let id = if let Some(id) = &self.reasoning {
+            id.clone()
+        } else {
+            let id = self.message_id();
+            told.push(json!({"type": "REASONING_START", "messageId": id}));
+            told.push(json!({"type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning"}));
+            self.reasoning.insert(id).clone()
         };
         told.push(json!({"type": "REASONING_MESSAGE_CONTENT", "messageId": id, "delta": text}));
     }

@@ -278,7 +278,9 @@ mod tests {
     #[test]
     fn an_answer_in_one_piece_leaves_out_what_does_not_count() {
         let mut answer = ChatAnswer::default();
-        whole_run().iter().for_each(|event| answer.hear(event));
+        for event in &whole_run() {
+            answer.hear(event);
+        }
         let body = answer.body("c", 1, "agent:a");
         assert_eq!(body["choices"][0]["message"]["content"], "Let me look.\n\n12 degrees.");
         assert_eq!(body["usage"]["prompt_tokens_details"]["cached_tokens"], 120);

@@ -11,7 +11,7 @@ use super::place;
 use crate::Connections;
 
 /// How long somebody who took a message has for it.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_mins(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// As much of an answer as is read; nothing is done with it.
 const MAX_ANSWER: usize = 4 << 10;

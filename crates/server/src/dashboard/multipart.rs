@@ -43,10 +43,7 @@ fn field(head: &str, content: &[u8]) -> Option<(String, String)> {
         lines.find(|(key, _)| key.trim().eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     };
     let disposition = header("content-disposition")?;
-    let parameter = |name: &str| {
-        let mut parts = disposition.split(';').map(str::trim);
-        parts.find_map(|part| part.strip_prefix(name)?.strip_prefix("=\"")?.strip_suffix('"'))
-    };
+    let parameter = |name: &str| parameters(disposition).find_map(|(key, value)| (key == name).then_some(value));
     let name = parameter("name")?.to_owned();
     let value = match parameter("filename") {
         None => String::from_utf8_lossy(content).into_owned(),
@@ -57,6 +54,17 @@ fn field(head: &str, content: &[u8]) -> Option<(String, String)> {
         }
     };
     Some((name, value))
+}
+
+/// The quoted parameters of a header. A browser writes a quote inside one as `%22`, and a semicolon as it is.
+fn parameters(header: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = header.split_once(';').map_or("", |(_, rest)| rest);
+    std::iter::from_fn(move || {
+        let (key, after) = rest.split_once("=\"")?;
+        let (value, after) = after.split_once('"')?;
+        rest = after.split_once(';').map_or("", |(_, rest)| rest);
+        Some((key.trim(), value))
+    })
 }
 
 #[cfg(test)]

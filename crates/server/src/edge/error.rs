@@ -276,8 +276,7 @@ impl From<connections::ConnectionError> for ApiError {
             }
             E::Full(full) => Self::full(&full),
             E::HookNotFound => Self::new(Code::HookNotFound, text),
-            E::TooManyHooks(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
-            E::TooManyOfUser(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
+            E::TooManyHooks(most) | E::TooManyOfUser(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
             E::AliasTaken(alias) => Self::conflict(Code::ConnectionTaken, text, json!({"alias": alias})),
             E::Several(several) => Self::conflict(Code::SeveralAccounts, text, json!({"accounts": several.names})),
             E::Inactive(_) => Self::new(Code::ConnectionInactive, text),

@@ -26,15 +26,14 @@ impl FromRequestParts<App> for InSession {
         let id = session_id(parts).await?;
         let token = token_of(parts).filter(|token| UserSessions::is_token(token)).map(str::to_owned);
         let ended = || ApiError::unauthorized(Code::UserSessionEnded, ENDED);
-        let (session, scope) = match token {
-            Some(token) => app.user_sessions.authenticate(&token).await?.filter(|(session, _)| session.id == id).ok_or_else(ended)?,
-            None => {
-                let Scoped(scope, _) = Scoped::<RunTools>::from_request_parts(parts, app).await?;
-                let session = app.user_sessions.find(scope.project, id).await?;
-                let within = app.user_sessions.scope(&session).await?.ok_or_else(ended)?;
-                let permissions = within.permissions.and(scope.permissions);
-                (session, Scope { permissions, ..within })
-            }
+        let (session, scope) = if let Some(token) = token {
+            app.user_sessions.authenticate(&token).await?.filter(|(session, _)| session.id == id).ok_or_else(ended)?
+        } else {
+            let Scoped(scope, _) = Scoped::<RunTools>::from_request_parts(parts, app).await?;
+            let session = app.user_sessions.find(scope.project, id).await?;
+            let within = app.user_sessions.scope(&session).await?.ok_or_else(ended)?;
+            let permissions = within.permissions.and(scope.permissions);
+            (session, Scope { permissions, ..within })
         };
         app.catalog.ready(scope.project).await?;
         parts.extensions.insert(scope.project);

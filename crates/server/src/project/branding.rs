@@ -48,12 +48,12 @@ impl From<Branding> for BrandingBody {
 
 impl BrandingBody {
     fn read(self) -> Result<Branding, AccountError> {
-        let colour = |written: Option<String>| written.filter(|written| !written.is_empty()).map(|written| written.parse()).transpose();
+        let colour = |written: Option<String>| written.map(|written| written.parse()).transpose();
         Ok(Branding {
             name: Branding::read_name(self.name.as_deref())?,
             accent: colour(self.accent)?,
             background: colour(self.background)?,
-            logo: self.logo.filter(|logo| !logo.is_empty()).map(|logo| read_logo(&logo)).transpose()?,
+            logo: self.logo.map(|logo| read_logo(&logo)).transpose()?,
         })
     }
 }

@@ -105,8 +105,8 @@ pub enum RunFailure {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum RunAccepted {
-    Approval(ApprovalAnswer),
-    Run(InvokeAnswer),
+    Approval(Box<ApprovalAnswer>),
+    Run(Box<InvokeAnswer>),
 }
 
 /// What a workflow gave.

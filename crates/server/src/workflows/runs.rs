@@ -200,7 +200,7 @@ impl From<Run> for RunBody {
             key_id: run.key.uuid(),
             end_user_id: run.end_user.map(Id::uuid),
             state: run.state().name(),
-            approval_id: run.waits_for.map(|approval| approval.uuid()),
+            approval_id: run.waits_for.map(kernel::ApprovalId::uuid),
             status: RunStatus { code: run.code, message: run.message },
             inputs: run.inputs,
             outputs: run.outputs,

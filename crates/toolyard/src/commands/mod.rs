@@ -188,7 +188,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     let file = config::read_file(cli.config.as_deref())?;
     let config = Config::settle(cli.settings.clone(), file.clone())?.with_sources(matches);
     match cli.command.unwrap_or(Command::Serve) {
-        Command::Serve => serve::serve(config).await?,
+        Command::Serve => Box::pin(serve::serve(config)).await?,
         Command::Config => print::out(&config::describe(matches, &cli.settings, &file, &config)),
         Command::Integrations(args) => return Ok(code(integrations::run(config, args).await?)),
         Command::Import(command) => import::run(config, command).await?,

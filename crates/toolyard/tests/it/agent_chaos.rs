@@ -202,7 +202,7 @@ async fn kill_again_and_again(database: Option<String>, count: usize) {
         let enough = kill * runs / (kills + 1);
         until("agents write", Duration::from_mins(3), async || {
             (begun.load(Ordering::SeqCst) >= enough && counting.under_way.load(Ordering::SeqCst) > 0)
-                || callers.iter().all(|caller| caller.is_finished())
+                || callers.iter().all(tokio::task::JoinHandle::is_finished)
         })
         .await;
         tokio::time::sleep(Duration::from_millis(kill * 37 % 23)).await;

@@ -42,7 +42,7 @@ fn routes_of(file: &Path) -> Vec<Page> {
     for route in text.split(".route(").skip(1) {
         let path = route.split('"').nth(1).unwrap().to_owned();
         let methods = route.split('"').nth(2).unwrap().split(".route(").next().unwrap();
-        let methods = methods.split(';').next().unwrap();
+        let methods = methods.split(';').next().unwrap().split("\n}").next().unwrap();
         if methods.contains("get(") {
             pages.push(Page { path: path.clone(), is_form: false });
         }
@@ -210,10 +210,11 @@ sections! {
     people_walk_through_the_catalog "catalog",
     people_walk_through_connections "connections",
     people_walk_through_deliveries "deliveries",
+    people_walk_through_end_users "end_users",
     people_walk_through_the_first_page "home",
     people_walk_through_imports "imports",
-    people_walk_through_the_operators_pages "operator",
     people_walk_through_members "members",
+    people_walk_through_the_operators_pages "operator",
     people_walk_through_permissions "permissions",
     people_walk_through_settings "settings",
     people_walk_through_triggers "triggers",

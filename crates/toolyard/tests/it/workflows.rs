@@ -171,7 +171,7 @@ on_both! {
         let delta = json!({"delta": {"set": {"parameters": {"model": "b", "new": [1]}}, "remove": ["parameters.old.x"]}, "base_revision_id": base});
         let updated = async || test.get(&format!("/workflows/{}", made["id"].as_str().unwrap())).await.expect(200)["workflow"]["updated_at"].take();
         let before = updated().await;
-        test.clock.advance(std::time::Duration::from_secs(60));
+        test.clock.advance(std::time::Duration::from_mins(1));
         let changed = commit(test, line, delta.clone()).await.expect(200)["workflow_revision"].take();
         assert_eq!(changed["version"], "2");
         assert_eq!((updated().await == before, updated().await), (false, json!(test.clock.now().to_string())), "a version that is saved is a change");

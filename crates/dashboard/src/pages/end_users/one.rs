@@ -76,7 +76,8 @@ struct Sessions {
 #[derive(Debug, Deserialize)]
 struct Call {
     id: String,
-    call_ref: String,
+    #[serde(rename = "call_ref")]
+    name: String,
     outcome: String,
     created_at: String,
 }

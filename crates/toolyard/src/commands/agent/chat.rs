@@ -132,10 +132,9 @@ impl Chat {
     async fn hear(&mut self, event: &Value) -> anyhow::Result<Option<Heard>> {
         match event["type"].as_str().unwrap_or_default() {
             "TEXT_MESSAGE_CONTENT" => print::out(event["delta"].as_str().unwrap_or_default()),
-            "TEXT_MESSAGE_END" => print::out("\n"),
+            "TEXT_MESSAGE_END" | "TOOL_CALL_END" => print::out("\n"),
             "TOOL_CALL_START" => print::out(&format!("→ {} ", text(event, "toolCallName"))),
             "TOOL_CALL_ARGS" => print::out(&short(&text(event, "delta"))),
-            "TOOL_CALL_END" => print::out("\n"),
             "TOOL_CALL_RESULT" => {
                 let mark = if event["metadata"]["isError"] == true { "✗" } else { "←" };
                 print::out(&format!("{mark} {}\n", short(&text(event, "content"))));

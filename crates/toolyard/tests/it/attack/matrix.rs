@@ -59,11 +59,11 @@ fn holder(name: String, key: &str, granted: Vec<Permission>) -> Identity {
     Identity { name, shown: Shown::Authorization(Some(format!("ApiKey {key}"))), judge: Box::new(judge) }
 }
 
-/// Whether these permissions are enough. Who gives a role or a key, or takes a role, has all that it has.
+/// Whether these permissions are enough. Who gives a role or a key, or takes a role, has all that it has; others hand out nothing.
 fn may(operation: &Operation, granted: &[Permission]) -> bool {
     let needed = operation.permissions();
     let viewer = Role::Viewer.permissions();
-    let takes = ["revoke_invitation", "revoke_grant", "revoke_project_key"];
+    let takes = ["revoke_invitation", "revoke_grant", "revoke_project_key", "set_retention"];
     let gives = needed.contains(&Permission::EditMembers) && !takes.contains(&operation.id.as_str());
     needed.iter().all(|permission| granted.contains(permission))
         && (!gives || Permission::ALL.into_iter().all(|permission| !viewer.has(permission) || granted.contains(&permission)))
@@ -385,7 +385,7 @@ fn check_stranger(operation: &Operation, request: &Request, reply: &Reply, secre
 }
 
 async fn walk(database: Database) {
-    let world = World::make(database).await;
+    let world = Box::pin(World::make(database)).await;
     let operations = operations::all();
     let secret = world.test.get("/workflows/signing-secret").await.text;
     let owner = Some(format!("ApiKey {}", world.test.owner));

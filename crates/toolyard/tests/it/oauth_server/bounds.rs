@@ -123,7 +123,7 @@ on_both! {
         assert_eq!(left().await, (both.clone(), 0));
         // What was done through it is forgotten by now. The other still acts, as a schedule.
         test.clock.advance(Duration::from_hours(340 * 24));
-        assert_eq!(left().await.0, [acting.clone()]);
+        assert_eq!(left().await.0, std::slice::from_ref(&acting));
         let project = test.yard.accounts.find_project("default").await.unwrap().id;
         let key = kernel::KeyId::from(acting.parse::<uuid::Uuid>().unwrap());
         assert!(test.yard.accounts.acting(project, key, None).await.unwrap().is_some_and(|scope| !scope.may(Permission::RunTools)));
