@@ -19,7 +19,7 @@ use kernel::{RunId, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
-use utoipa::{IntoResponses, ToSchema};
+use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::{RunWorkflows, ViewWorkflows, while_good};
@@ -158,44 +158,17 @@ pub struct ModelError {
     pub code: String,
 }
 
-/// The failures of this surface.
-#[derive(Debug, IntoResponses)]
-pub enum ModelFailures {
-    /// The messages or tools do not fit
-    #[response(status = 400)]
-    BadRequest(#[to_schema] ModelFailure),
-    /// No key, or a bad one
-    #[response(status = 401)]
-    Unauthorized(#[to_schema] ModelFailure),
-    /// The key lacks a permission, or the project does not allow it
-    #[response(status = 403)]
-    Forbidden(#[to_schema] ModelFailure),
-    /// No such agent
-    #[response(status = 404)]
-    NotFound(#[to_schema] ModelFailure),
-    /// The request body is larger than the limit
-    #[response(status = 413)]
-    TooLarge(#[to_schema] ModelFailure),
-    /// The request body is not JSON
-    #[response(status = 415)]
-    NotJson(#[to_schema] ModelFailure),
-    /// The request is not of the documented shape, or the run failed or took too long for an answer in one piece
-    #[response(status = 422)]
-    Invalid(#[to_schema] ModelFailure),
-    /// The agent's model failed
-    #[response(status = 424)]
-    Upstream(#[to_schema] ModelFailure),
-    /// The project has as many runs as it may
-    #[response(status = 429)]
-    TooMany(#[to_schema] ModelFailure),
-    /// The database is not there now
-    #[response(status = 503)]
-    Unavailable(#[to_schema] ModelFailure),
-}
-
 /// Agents as models
 #[utoipa::path(get, path = "/v1/models", operation_id = "list_agent_models", tag = "Agents as models", security(("key" = ["view_workflows"])),
-    responses((status = 200, body = ModelList), ModelFailures))]
+    responses((status = 200, body = ModelList),
+        (status = 400, body = ModelFailure, description = "The messages or tools do not fit"),
+        (status = 401, body = ModelFailure, description = "No key, or a bad one"),
+        (status = 403, body = ModelFailure, description = "The key lacks a permission, or the project does not allow it"),
+        (status = 404, body = ModelFailure, description = "No such agent"),
+        (status = 422, body = ModelFailure, description = "Not of the documented shape, or the run failed or took too long for an answer in one piece"),
+        (status = 424, body = ModelFailure, description = "The agent's model failed"),
+        (status = 429, body = ModelFailure, description = "The project has as many runs as it may"),
+        (status = 503, body = ModelFailure, description = "The database is not there now")))]
 pub(crate) async fn models(scoped: Result<Scoped<ViewWorkflows>, ApiError>, State(app): State<App>) -> Result<Json<ModelList>, ChatError> {
     let Scoped(scope, _) = scoped?;
     let found = agents(&app, scope).await?;
@@ -216,7 +189,17 @@ async fn agents(app: &App, scope: Scope) -> Result<Vec<(String, i64)>, ChatError
 /// `tool_calls`. Where a person has to decide, the answer says where, and the next message goes on with the same run. A client that hangs
 /// up cancels the run.
 #[utoipa::path(post, path = "/v1/chat/completions", operation_id = "create_agent_completion", tag = "Agents as models", security(("key" = ["run_workflows"])), request_body = ChatCompletion,
-    responses((status = 200, body = Object, description = "A completion, or with `stream` a stream of chunks"), ModelFailures))]
+    responses((status = 200, body = Object, description = "A completion, or with `stream` a stream of chunks"),
+        (status = 400, body = ModelFailure, description = "The messages or tools do not fit"),
+        (status = 401, body = ModelFailure, description = "No key, or a bad one"),
+        (status = 403, body = ModelFailure, description = "The key lacks a permission, or the project does not allow it"),
+        (status = 404, body = ModelFailure, description = "No such agent"),
+        (status = 413, body = ModelFailure, description = "The request body is larger than the limit"),
+        (status = 415, body = ModelFailure, description = "The request body is not JSON"),
+        (status = 422, body = ModelFailure, description = "Not of the documented shape, or the run failed or took too long for an answer in one piece"),
+        (status = 424, body = ModelFailure, description = "The agent's model failed"),
+        (status = 429, body = ModelFailure, description = "The project has as many runs as it may"),
+        (status = 503, body = ModelFailure, description = "The database is not there now")))]
 pub(crate) async fn completions(
     scoped: Result<Scoped<RunWorkflows>, ApiError>,
     State(app): State<App>,

@@ -180,7 +180,7 @@ export const walks = {
     const made = await workflow(context, { data: { kind: "echo" } });
     for (const size of [1, 2]) await context.api("POST", "/workflows/invoke", { references: { workflow: { slug: made.slug } }, data: { inputs: { size } } });
     await page.goto(`${app}/workflows/runs`);
-    await page.getByLabel("Workflow").selectOption(made.id);
+    await page.getByLabel("Workflow", { exact: true }).selectOption(made.id);
     await page.getByLabel("State").selectOption("succeeded");
     await page.getByRole("button", { name: "Show" }).click();
     await page.waitForURL(/state=succeeded/);

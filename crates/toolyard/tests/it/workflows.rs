@@ -408,13 +408,16 @@ async fn the_documents_examples_can_be_committed() {
     let blocks = document.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let examples: Vec<Value> =
         blocks.map(|block| serde_json::from_str::<Value>(block).unwrap()).filter(|block| block["kind"].is_string()).collect();
-    for (integration, slug, data) in
-        [("hacker-news", "hacker-news-main", json!({})), ("slack", "slack-main", json!({"auth_scheme": "bearer"}))]
-    {
+    for (integration, slug, data) in [
+        ("hacker-news", "hacker-news-main", json!({})),
+        ("slack", "slack-main", json!({"auth_scheme": "bearer"})),
+        ("anthropic", "anthropic-main", json!({"auth_scheme": "api_key"})),
+    ] {
         let connection = json!({"slug": slug, "provider_key": "native", "integration_key": integration, "data": data});
         test.post("/tools/connections/", json!({"connection": connection})).await.expect(200);
     }
-    assert_eq!(examples.iter().map(|example| example["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["echo", "steps", "http"]);
+    assert_eq!(examples.iter().map(|example| example["kind"].as_str().unwrap()).collect::<Vec<_>>(), ["echo", "steps", "http", "agent"]);
+    test.post("/agents", json!({"name": "triager", "agent_type": "worker"})).await.expect(200);
     for example in examples {
         simple(&test, example["kind"].as_str().unwrap(), example.clone()).await;
     }
