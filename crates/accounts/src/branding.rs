@@ -106,11 +106,11 @@ impl Logo {
 impl Branding {
     /// Takes a name as it is typed; an empty one is none.
     pub fn read_name(name: Option<&str>) -> Result<Option<String>, AccountError> {
-        let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else { return Ok(None) };
-        if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+        let name = name.unwrap_or_default();
+        if name.chars().count() > MAX_NAME || name.trim().chars().any(char::is_control) {
             return Err(AccountError::Setting(format!("`name` may have {MAX_NAME} characters that can be shown.")));
         }
-        Ok(Some(name.to_owned()))
+        Ok(Some(name.trim().to_owned()).filter(|name| !name.is_empty()))
     }
 
     fn read(row: &Row) -> Result<Self, StoreError> {

@@ -17,9 +17,9 @@ const PNG: &str = "data:image/png;base64,";
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BrandingBody {
-    /// Who asks, in up to 80 characters.
+    /// Who asks, in up to 80 characters; an empty one is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::shapes::LineText>)]
+    #[schema(max_length = 80)]
     pub name: Option<String>,
     /// Of buttons, such as `#2457d6`; what is written on them is black or white, whichever can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
