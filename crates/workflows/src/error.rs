@@ -66,9 +66,6 @@ pub enum WorkflowError {
     HasRevisions(String),
     #[error("{0}")]
     Invalid(String),
-    /// A filter that cannot be taken.
-    #[error("{0}")]
-    Filter(String),
     #[error("{0}")]
     BadRequest(String),
     #[error("The variant has moved on: its newest revision is {head}. Read it, apply your change to it and commit again.")]

@@ -382,7 +382,6 @@ impl From<workflows::WorkflowError> for ApiError {
             E::NotDeployed { .. } => Self::new(Code::NotDeployed, text),
             E::Slug(_) => Self::new(Code::SlugInvalid, text),
             E::Invalid(_) => Self::new(Code::RevisionInvalid, text),
-            E::Filter(_) => Self::new(Code::FilterInvalid, text),
             E::Change(error) => Self::new(Code::ChangeInvalid, json!({"code": error.code(), "message": text, "index": error.index})),
             E::Refused(error) => Self::new(Code::ChangeRefused, json!({"code": error.code, "message": text, "place": error.place})),
             E::BadRequest(_) => Self::new(Code::ReferencesInvalid, text),

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::edge::auth::{EditWorkflows, RunWorkflows, ViewWorkflows};
-use crate::edge::{ApiError, ApiResult, Json, PathOf, QueryOf, Scoped, end_user};
+use crate::edge::{ApiError, ApiResult, Code, Json, PathOf, QueryOf, Scoped, end_user};
 
 /// Every run of an agent that has not ended.
 pub(crate) const OPEN: &str = "open";
@@ -257,18 +257,23 @@ pub(crate) async fn list(
     let ListRuns { workflow_id, state, end_user, limit, cursor } = list;
     let workflow = workflow_id.map(ArtifactId::from);
     let end_user = end_user::wanted(&app, scope, end_user.as_deref()).await?;
-    if state.as_deref() == Some(OPEN) {
-        let cursor = cursor.map(RunId::from);
-        return list_open(scope, &app, AgentRunFilter { state: None, workflow, end_user, limit, cursor }).await;
-    }
-    let known = || RunState::ALL.map(RunState::name).into_iter().chain([OPEN]);
-    if let Some(state) = state.as_deref().filter(|state| known().all(|known| known != *state)) {
-        let (near, all) = (did_you_mean(state, known()), known().collect::<Vec<_>>().join(", "));
-        return Err(ApiError::unprocessable(format!("`{state}` is not a state of a run; there are {all}.{near}")));
-    }
+    let state = match state.as_deref() {
+        None => None,
+        Some(OPEN) => {
+            let cursor = cursor.map(RunId::from);
+            return list_open(scope, &app, AgentRunFilter { state: None, workflow, end_user, limit, cursor }).await;
+        }
+        Some(text) => Some(RunState::named(text).ok_or_else(|| unknown_state(text))?),
+    };
     let filter = RunFilter { workflow, state, end_user, limit, cursor };
     let page = app.workflows.runs(scope, &filter).await?;
     Ok(Json(RunsAnswer { count: page.runs.len(), cursor: page.cursor, runs: page.runs.into_iter().map(Into::into).collect() }))
+}
+
+fn unknown_state(text: &str) -> ApiError {
+    let known = || RunState::ALL.map(RunState::name).into_iter().chain([OPEN]);
+    let (near, all) = (did_you_mean(text, known()), known().collect::<Vec<_>>().join(", "));
+    ApiError::new(Code::FilterInvalid, format!("`{text}` is not a state of a run; there are {all}.{near}"))
 }
 
 async fn list_open(scope: Scope, app: &App, filter: AgentRunFilter) -> ApiResult<Json<RunsAnswer>> {
