@@ -101,6 +101,29 @@ async function openai() {
   await assert.rejects(ask("fail"), { status: 424 });
 }
 
+async function responses() {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
+  const ask = (input, more = {}) => client.responses.create({ model: "agent:maker", input, ...more });
+  const plain = await ask("plain");
+  assert.deepEqual([plain.status, plain.output_text], ["completed", "Hello from the agent."]);
+  assert.equal((await ask("and before?", { previous_response_id: plain.id })).output_text, "3 messages");
+
+  const runner = client.responses.stream({ model: "agent:maker", input: "tool" });
+  const kinds = [];
+  for await (const event of runner) kinds.push(event.type);
+  assert.equal(kinds.at(-1), "response.completed");
+  const whole = await runner.finalResponse();
+  assert.match(whole.output.findLast((item) => item.type === "message").content[0].text, /It is there\.$/);
+
+  const tools = [{ type: "function", name: "client_weather", description: "The weather", strict: false, parameters: { type: "object", properties: { city: { type: "string" } } } }];
+  const called = await client.responses.stream({ model: "agent:maker", input: "both", tools }).finalResponse();
+  const call = called.output.find((item) => item.type === "function_call");
+  assert.deepEqual([call.name, JSON.parse(call.arguments)], ["client_weather", { city: "Rome" }]);
+  const told = await ask([{ type: "function_call_output", call_id: call.call_id, output: "sunny" }], { previous_response_id: called.id, tools });
+  assert.match(told.output_text, /^I know 2: .*sunny$/s);
+  await assert.rejects(ask("fail"), { status: 424 });
+}
+
 const message = await vercel("tool");
 assert.equal(message.role, "assistant");
 const tool = message.parts.find((part) => part.type === "dynamic-tool");
@@ -115,4 +138,5 @@ assert.match(result.newMessages.at(-1).content, /It is there\./);
 
 await replayed();
 await openai();
+await responses();
 console.log("ok");

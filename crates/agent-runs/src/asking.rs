@@ -29,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_mins(1);
 
 impl Driver<'_> {
     pub(crate) async fn ask(&mut self, purpose: Purpose, used: Used) -> Result<(), Halt> {
-        let began_at = self.runs.0.clock.now();
+        let began_at = self.runs.0.parts.clock.now();
         let turn = u32::try_from(used.turns + 1).unwrap_or(u32::MAX);
         self.log.push(RunEvent::TurnStarted { turn, repeated: std::mem::take(&mut self.is_resumed) || self.tries > 0 });
         let limit = match purpose {
@@ -109,7 +109,7 @@ impl Driver<'_> {
             }
         }
         self.log.push(RunEvent::Usage { turn, usage: reply.usage });
-        let now = self.runs.0.clock.now();
+        let now = self.runs.0.parts.clock.now();
         let number = self.next_step;
         let entry = Entry::Turn { purpose, reply: reply.clone() };
         let mut new = vec![JournalRow { number, entry, outcome: None, began_at: Some(began_at), ended_at: Some(now) }];
@@ -143,7 +143,7 @@ impl Driver<'_> {
             tokio::time::sleep(wait).await;
             return Ok(());
         }
-        self.rest(Rest::Later(self.runs.0.clock.now().plus(wait)), &[]).await
+        self.rest(Rest::Later(self.runs.0.parts.clock.now().plus(wait)), &[]).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agents::{AgentError, Reason, ToolOwner};
-use connections::AccountsOf;
+use connections::{AccountsOf, NEWEST, ONLY};
 use futures_util::future::BoxFuture;
 use kernel::json::sorted;
 use kernel::{AgentId, Scope, WeakShared};
@@ -17,8 +17,8 @@ use crate::error::RunError;
 use crate::rows::{self, AgentRun, NewRun};
 use crate::{AgentRuns, Inner, RunState};
 
-/// How often the row of a run is looked at that another node may work on.
-const LOOK: Duration = Duration::from_millis(300);
+/// How often the row of a run is looked at although nobody told of it.
+const LOOK: Duration = Duration::from_secs(2);
 /// The most tools that a caller may bring along.
 const CALLER_TOOLS: usize = 128;
 
@@ -78,7 +78,7 @@ impl AgentRuns {
         if let Some(slug) = &config.model.connection {
             self.check_connection(scope, integration_of(config.model.api), slug).await?;
         }
-        self.0.egress.check_url(&config.model.url).map_err(|error| invalid(format!("`data.model.url`: {error}")))?;
+        self.0.parts.egress.check_url(&config.model.url).map_err(|error| invalid(format!("`data.model.url`: {error}")))?;
         self.check_secrets(scope, &config).await?;
         match self.agent_named(scope, &config).await {
             Ok(_) => {}
@@ -86,7 +86,7 @@ impl AgentRuns {
             Err(error) => return Err(invalid(format!("`data.agent`: {error}"))),
         }
         let configs = self.configs(scope, &config).await.map_err(|error| invalid(format!("`data.tools`: {error}")))?;
-        let toolset = match self.0.agents.toolset_of(scope, &ToolOwner::Configs(configs)).await {
+        let toolset = match self.0.parts.agents.toolset_of(scope, &ToolOwner::Configs(configs)).await {
             Ok(toolset) => toolset,
             Err(AgentError::Store(error)) => return Err(error.into()),
             Err(error) => return Err(invalid(format!("`data.tools`: {error}"))),
@@ -98,7 +98,7 @@ impl AgentRuns {
     }
 
     async fn check_connection(&self, scope: Scope, integration: &str, slug: &str) -> Result<(), WorkflowError> {
-        let read = self.0.connections.query(AccountsOf::project(scope.project), Some("native"), Some(integration)).await;
+        let read = self.0.parts.connections.query(AccountsOf::project(scope.project), Some("native"), Some(integration)).await;
         let others = read.map_err(|error| WorkflowError::Invalid(format!("`data.model.connection`: {error}")))?;
         if others.iter().any(|other| other.slug == slug) {
             return Ok(());
@@ -116,7 +116,7 @@ impl AgentRuns {
             let wrong = |error: &dyn std::fmt::Display| WorkflowError::Invalid(format!("`data.model.headers.{name}`: {error}"));
             for part in secrets::parts(text.as_str().unwrap_or_default()).map_err(|error| wrong(&error))? {
                 let secrets::Part::Secret(slug) = part else { continue };
-                let found = self.0.secrets.find(scope.project, slug.as_str()).await;
+                let found = self.0.parts.secrets.find(scope.project, slug.as_str()).await;
                 found.and_then(|secret| secret.may_go_to(&config.model.url)).map_err(|error| match error {
                     secrets::SecretError::Store(error) => error.into(),
                     other => wrong(&other),
@@ -129,7 +129,7 @@ impl AgentRuns {
     /// The agent whose tools a run has, if it names one.
     async fn agent_named(&self, scope: Scope, config: &AgentConfig) -> Result<Option<AgentId>, RunError> {
         let Some(name) = &config.agent else { return Ok(None) };
-        let found = self.0.agents.named(scope.project, std::slice::from_ref(name)).await.map_err(|error| match error {
+        let found = self.0.parts.agents.named(scope.project, std::slice::from_ref(name)).await.map_err(|error| match error {
             AgentError::Store(error) => RunError::Store(error),
             other => RunError::Invalid(other.to_string()),
         })?;
@@ -144,22 +144,34 @@ impl AgentRuns {
         if request.caller_tools.len() > CALLER_TOOLS {
             return Err(RunError::Invalid(format!("A caller may bring {CALLER_TOOLS} tools.")));
         }
+        if let Some(earlier) = request.continues {
+            let run = rows::by_id(&self.0.parts.db, scope.project, earlier).await?;
+            let is_own = |run: &AgentRun| (run.workflow, run.key, run.end_user) == (workflow, scope.key, scope.end_user());
+            if !run.as_ref().is_some_and(is_own) {
+                return Err(RunError::Invalid(
+                    "What shall go on is no run of this agent that this key began, or it is not kept any more.".to_owned(),
+                ));
+            }
+        }
         let inputs = if request.inputs.is_null() { json!({}) } else { request.inputs };
-        let stored = json!({"data": data, "caller_tools": request.caller_tools});
-        let print = json!([workflow, inputs, request.caller_tools, request.session_id]);
+        let stored = json!({"data": data, "caller_tools": request.caller_tools, "continues": request.continues});
+        let mut print = json!([workflow, inputs, request.caller_tools, request.session_id]);
+        if let (Some(list), Some(continues)) = (print.as_array_mut(), request.continues) {
+            list.push(json!(continues));
+        }
         let fingerprint = Sha256::digest(sorted(&print).to_string()).to_vec();
         let name = request.idempotency_key;
         if let Some(name) = &name
-            && let Some((known, print)) = rows::by_key(&self.0.db, scope.project, scope.key, name).await?
+            && let Some((known, print)) = rows::by_key(&self.0.parts.db, scope.project, scope.key, name).await?
         {
             return if print == fingerprint { Ok(known) } else { Err(RunError::KeyReused) };
         }
-        let most = self.0.settings.open_runs;
-        if rows::open_runs(&self.0.db, scope.project, most).await? >= most {
+        let most = self.0.parts.settings.open_runs;
+        if rows::open_runs(&self.0.parts.db, scope.project, most).await? >= most {
             return Err(RunError::TooMany(most));
         }
-        let now = self.0.clock.now();
-        let slot = if self.0.settings.paused { None } else { self.occupy(scope.project, id) };
+        let now = self.0.parts.clock.now();
+        let slot = if self.0.parts.settings.paused { None } else { self.occupy(scope.project, id) };
         let new = NewRun {
             id,
             project: scope.project,
@@ -178,16 +190,16 @@ impl AgentRuns {
             depth: request.depth,
             is_test: request.is_test,
             now,
-            lease: slot.is_some().then(|| (self.0.node, now.plus(self.0.settings.lease))),
+            lease: slot.is_some().then(|| (self.0.node, now.plus(self.0.parts.settings.lease))),
         };
-        if !rows::insert(&self.0.db, &new).await? {
+        if !rows::insert(&self.0.parts.db, &new).await? {
             let name = name.ok_or_else(|| RunError::Broken("the id of a run was given twice".to_owned()))?;
-            let known = rows::by_key(&self.0.db, scope.project, scope.key, &name).await?;
+            let known = rows::by_key(&self.0.parts.db, scope.project, scope.key, &name).await?;
             return known.map(|(known, _)| known).ok_or(RunError::NotFound);
         }
         match slot {
             Some(slot) => {
-                let run = rows::by_id(&self.0.db, scope.project, id).await?.ok_or(RunError::NotFound)?;
+                let run = rows::by_id(&self.0.parts.db, scope.project, id).await?.ok_or(RunError::NotFound)?;
                 self.spawn(run, slot);
             }
             None => self.tell_others(),
@@ -200,7 +212,7 @@ impl AgentRuns {
         let deadline = Instant::now() + limit;
         let mut heard = self.0.followers.follow(id);
         loop {
-            let run = rows::by_id(&self.0.db, scope.project, id).await?.ok_or(RunError::NotFound)?;
+            let run = rows::by_id(&self.0.parts.db, scope.project, id).await?.ok_or(RunError::NotFound)?;
             if run.state.is_over() {
                 return Ok(ended(&run));
             }
@@ -217,11 +229,11 @@ impl AgentRuns {
     /// The answer for a run that waits for a person who has not decided.
     async fn asks_somebody(&self, scope: Scope, run: &AgentRun) -> Result<Option<AgentReply>, RunError> {
         let (RunState::Waiting, Some(approval)) = (run.state, run.approval) else { return Ok(None) };
-        let is_open = self.0.calls.approval(scope, approval).await.is_ok_and(|found| found.status == calls::ApprovalStatus::Pending);
+        let is_open = self.0.parts.calls.approval(scope, approval).await.is_ok_and(|found| found.status == calls::ApprovalStatus::Pending);
         if !is_open {
             return Ok(None);
         }
-        let url = self.0.calls.page_of(scope.project, approval).await?;
+        let url = self.0.parts.calls.page_of(scope.project, approval).await?;
         let message = format!("The run waits for a person, who decides at {url}");
         let outputs = json!({"run_id": run.id, "state": run.state.name(), "approval": {"id": approval, "url": url}});
         Ok(Some(AgentReply { run: run.id, code: 202, message, outputs: Some(outputs), waits_for: Some(approval) }))
@@ -230,6 +242,10 @@ impl AgentRuns {
 
 /// Whether a tool cannot be used whatever the rules say today.
 fn leads_nowhere(reason: &Reason) -> bool {
+    // Whose account it will be is known when the agent runs.
+    if matches!(reason, Reason::NoSuchConnection { connection, .. } if [NEWEST, ONLY].contains(&connection.as_str())) {
+        return false;
+    }
     matches!(
         reason,
         Reason::UnknownApp(_)

@@ -64,7 +64,7 @@ impl Driver<'_> {
             Some((_, approval, until)) => {
                 let rest = Rest::Waiting(*approval, *until);
                 for (planned, approval, _) in &waits {
-                    let url = self.runs.0.calls.page_of(self.run.project, *approval).await?;
+                    let url = self.runs.0.parts.calls.page_of(self.run.project, *approval).await?;
                     let arguments = serde_json::from_str(&planned.call.arguments).unwrap_or_else(|_| json!(planned.call.arguments));
                     let (id, name) = (planned.call.id.clone(), planned.call.name.clone());
                     self.log.push(RunEvent::ApprovalNeeded { approval: *approval, url, id, name, arguments });
@@ -99,10 +99,10 @@ impl Driver<'_> {
 
     /// Notes which calls are about to be made, before any of them is.
     async fn begin_calls(&self, open: &[PlannedCall]) -> Result<(), Halt> {
-        let (inner, now) = (&self.runs.0, self.runs.0.clock.now());
+        let (inner, now) = (&self.runs.0, self.runs.0.parts.clock.now());
         let numbers: Vec<i64> = open.iter().map(|call| call.step).collect();
-        let mut tx = inner.db.begin().await?;
-        let until = now.plus(inner.settings.lease);
+        let mut tx = inner.parts.db.begin().await?;
+        let until = now.plus(inner.parts.settings.lease);
         if !rows::keep_used(&mut tx, self.run.project, self.run.id, inner.node, &self.used(), now, until).await? {
             return Err(Halt::Lost);
         }
@@ -112,14 +112,14 @@ impl Driver<'_> {
 
     /// Writes what a call came to as soon as that is known, whatever becomes of the others.
     async fn keep_outcome(&self, step: i64, outcome: &CallOutcome) -> Result<(), Halt> {
-        let (inner, now) = (&self.runs.0, self.runs.0.clock.now());
-        let mut tx = inner.db.begin().await?;
-        let until = now.plus(inner.settings.lease);
+        let (inner, now) = (&self.runs.0, self.runs.0.parts.clock.now());
+        let mut tx = inner.parts.db.begin().await?;
+        let until = now.plus(inner.parts.settings.lease);
         if !rows::keep_used(&mut tx, self.run.project, self.run.id, inner.node, &self.used(), now, until).await? {
             return Err(Halt::Lost);
         }
         let writing = Writing { new: Vec::new(), ended: vec![(step, outcome.clone(), now)] };
-        journal::write(&mut tx, &inner.sealer, self.run.project, self.run.id, &writing).await?;
+        journal::write(&mut tx, &inner.parts.sealer, self.run.project, self.run.id, &writing).await?;
         Ok(tx.commit().await?)
     }
 }

@@ -7,22 +7,22 @@ use std::time::Instant;
 
 use agents::{AgentRef, ToolOwner};
 use definitions::config::{ConnectionNames, ToolConfig, coerce};
-use kernel::{Budget, Permission, Scope, Timestamp};
-use models::Tool;
+use kernel::{Budget, Permission, RunId, Scope, Timestamp};
+use models::{Message, Tool};
 use serde_json::{Value, json};
 use store::{Tx, args};
 use work::{LARGE, WorkError};
 
 use crate::config::{AgentConfig, ENGINE};
-use crate::conversation::{Conversation, Step};
+use crate::conversation::{Conversation, Earlier, Step};
 use crate::error::RunError;
 use crate::events::{RunEvent, RunState};
-use crate::journal::{self, Entry, JournalRow, SessionPart, Writing};
+use crate::journal::{self, Entry, JournalRow, Said, SessionPart, Writing};
 use crate::log::EventLog;
 use crate::prompt::opening;
 use crate::rows::{self, AgentRun, End, Rest};
 use crate::tools::Toolbox;
-use crate::{AgentRuns, Used};
+use crate::{AgentRuns, Parts, Used};
 
 /// Why this node stops to work on a run.
 #[derive(Debug)]
@@ -59,6 +59,8 @@ pub(crate) struct Driver<'a> {
     /// Whether an earlier try was cut off.
     pub(crate) is_resumed: bool,
     pub(crate) tries: i64,
+    /// The run whose conversation goes on.
+    continues: Option<RunId>,
     pub(crate) started: Instant,
 }
 
@@ -75,7 +77,7 @@ impl AgentRuns {
 
     /// Ends a run that cannot go on at all.
     async fn end_early(&self, run: &AgentRun, end: End) -> Halt {
-        let mut log = match journal::last_event(&self.0.db, run.project, run.id).await {
+        let mut log = match journal::last_event(&self.0.parts.db, run.project, run.id).await {
             Ok(last) => EventLog::after(last),
             Err(error) => return error.into(),
         };
@@ -89,13 +91,14 @@ impl AgentRuns {
     /// Reads what a run is and what it did so far. The inner error ends it.
     async fn open<'a>(&'a self, run: &'a AgentRun) -> Result<Result<Driver<'a>, End>, Halt> {
         let started = Instant::now();
-        let stored = rows::config(&self.0.db, run.project, run.id).await?.ok_or(RunError::NotFound)?;
+        let stored = rows::config(&self.0.parts.db, run.project, run.id).await?.ok_or(RunError::NotFound)?;
         let config = match AgentConfig::read(&stored["data"]) {
             Ok(config) => config,
             Err(error) => return Ok(Err(failed(400, error))),
         };
-        let theirs: Vec<Tool> = serde_json::from_value(stored["caller_tools"].clone()).unwrap_or_default();
-        let acting = self.0.accounts.acting(run.project, run.key, run.user).await?;
+        let theirs = caller_tools(&stored);
+        let continues = stored["continues"].as_str().and_then(|id| id.parse().ok());
+        let acting = self.0.parts.accounts.acting(run.project, run.key, run.user).await?;
         let Some(scope) = acting.map(|scope| Scope { acts_for: run.end_user.into(), ..scope }) else {
             return Ok(Err(failed(403, "The key that began this run is revoked.")));
         };
@@ -106,33 +109,25 @@ impl AgentRuns {
             Ok(owner) => owner,
             Err(why) => return Ok(Err(failed(400, why))),
         };
-        let toolset = match self.0.agents.toolset_of(scope, &owner).await {
+        let toolset = match self.0.parts.agents.toolset_of(scope, &owner).await {
             Ok(toolset) => toolset,
             Err(agents::AgentError::Store(error)) => return Err(error.into()),
             Err(error) => return Ok(Err(failed(400, error.to_string()))),
         };
-        let names: HashSet<String> = theirs.iter().map(|tool| tool.name.clone()).collect();
-        let mut conversation = Conversation::new(config.limits, config.model.prices, config.model.context_tokens, names);
+        let mut conversation = Conversation::new(config.limits, config.model.prices, config.model.context_tokens, names(&theirs));
         let (mut system, mut began, mut next_step) = (None, HashMap::new(), 1);
-        let journal = journal::read(&self.0.db, &self.0.sealer, run.project, run.id).await?;
+        let journal = journal::read(&self.0.parts.db, &self.0.parts.sealer, run.project, run.id).await?;
         let is_resumed = !journal.is_empty();
         for row in journal {
             next_step = row.number + 1;
-            match row.entry {
-                Entry::Begun { system: said, history, first } => {
-                    system = Some(said);
-                    conversation.begin(history, first);
-                }
-                Entry::Turn { purpose, reply } => drop(conversation.turn(purpose, reply, row.number + 1)),
-                Entry::Call { .. } => match row.outcome {
-                    Some(outcome) => conversation.call_ended(row.number, outcome),
-                    None => began.extend(row.began_at.map(|at| (row.number, at))),
-                },
-                Entry::Unfit { why } => conversation.unfit(&why),
-                Entry::Stubbed => conversation.stub(),
+            match &row.entry {
+                Entry::Begun { system: said, .. } => system = Some(said.clone()),
+                Entry::Call { .. } if row.outcome.is_none() => began.extend(row.began_at.map(|at| (row.number, at))),
+                _ => {}
             }
+            conversation.apply(row);
         }
-        let log = EventLog::after(journal::last_event(&self.0.db, run.project, run.id).await?);
+        let log = EventLog::after(journal::last_event(&self.0.parts.db, run.project, run.id).await?);
         let toolbox = Toolbox::new(owner, toolset, theirs);
         let tries = run.tries;
         let mut driver = Driver {
@@ -148,6 +143,7 @@ impl AgentRuns {
             began,
             is_resumed,
             tries,
+            continues,
             started,
         };
         driver.system = match system {
@@ -172,13 +168,13 @@ impl AgentRuns {
     pub(crate) async fn configs(&self, scope: Scope, config: &AgentConfig) -> Result<Vec<ToolConfig>, String> {
         let mut configs = config.tools.clone();
         for name in &config.servers {
-            self.0.catalog.ready(scope.project).await.map_err(|error| error.to_string())?;
-            if self.0.catalog.integration(scope.project, "mcp", name).is_err() {
+            self.0.parts.catalog.ready(scope.project).await.map_err(|error| error.to_string())?;
+            if self.0.parts.catalog.integration(scope.project, "mcp", name).is_err() {
                 return Err(format!(
                     "the MCP server `{name}` is not imported into this project; import it under that name with `toolyard import mcp`"
                 ));
             }
-            let connections = self.0.connections.query(scope, Some("mcp"), Some(name)).await.map_err(|error| error.to_string())?;
+            let connections = self.0.parts.connections.query(scope, Some("mcp"), Some(name)).await.map_err(|error| error.to_string())?;
             let slug = connections.first().map_or_else(|| format!("{name}-main"), |connection| connection.slug.clone());
             let names = ConnectionNames { provider: "mcp".to_owned(), integration: name.clone(), slug };
             let whole = json!({"type": "gateway_connection", "connection": {"provider": names.provider, "integration": names.integration, "slug": names.slug}});
@@ -198,27 +194,27 @@ impl AgentRuns {
         log: &mut EventLog,
         session: Option<&SessionPart<'_>>,
     ) -> Result<bool, RunError> {
-        let now = self.0.clock.now();
+        let now = self.0.parts.clock.now();
         let record = self.record(run, end, used, now).await?;
-        let mut tx = self.0.db.begin().await?;
+        let mut tx = self.0.parts.db.begin().await?;
         if let Some(node) = node {
-            rows::keep_used(&mut tx, run.project, run.id, node, used, now, now.plus(self.0.settings.lease)).await?;
+            rows::keep_used(&mut tx, run.project, run.id, node, used, now, now.plus(self.0.parts.settings.lease)).await?;
         }
         if !rows::end(&mut tx, run.project, run.id, node, end, now).await? {
             return Ok(false);
         }
-        self.0.workflows.record_in(&mut tx, &record).await?;
+        self.0.parts.workflows.record_in(&mut tx, &record).await?;
         if let Some(part) = session {
-            journal::keep_session(&mut tx, &self.0.sealer, part, now).await?;
+            journal::keep_session(&mut tx, &self.0.parts.sealer, part, now).await?;
         }
         log.push(RunEvent::RunEnded { state: end.state, code: end.code, message: end.message.clone(), outputs: end.outputs.clone() });
         self.write_events(&mut tx, run, log, now).await?;
         tx.commit().await?;
         log.written();
-        self.0.followers.tell(run.id);
+        self.tell_followers(run.id);
         self.0.ended.add(end.state);
         if run.delivery.is_some() {
-            self.0.wake.notify_one();
+            self.0.attend.notify_one();
         }
         self.trace(run, end, used, now);
         Ok(true)
@@ -226,7 +222,7 @@ impl AgentRuns {
 
     pub(crate) async fn write_events(&self, tx: &mut Tx, run: &AgentRun, log: &EventLog, now: Timestamp) -> Result<(), RunError> {
         let Some((first, events)) = log.pending() else { return Ok(()) };
-        journal::write_events(tx, &self.0.sealer, run.project, run.id, first, events, now).await
+        journal::write_events(tx, &self.0.parts.sealer, run.project, run.id, first, events, now).await
     }
 }
 
@@ -269,11 +265,11 @@ impl Driver<'_> {
         let context = json!({"inputs": inputs});
         let size = template.weigh(&context, LARGE);
         let fill = move |budget: &Budget| template.render(&context, budget).map_err(|error| Unfilled(error.message));
-        let filled = match self.runs.0.workers.run(self.run.project, size, fill).await {
+        let filled = match self.runs.0.parts.workers.run(self.run.project, size, fill).await {
             Ok(filled) => filled,
             Err(Unfilled(why)) => return Ok(Err(failed(400, format!("`instructions`: {why}")))),
         };
-        let opening = match opening(&inputs) {
+        let opening = match opening(&inputs, self.continues) {
             Ok(opening) => opening,
             Err(why) => return Ok(Err(failed(400, why))),
         };
@@ -286,43 +282,60 @@ impl Driver<'_> {
             system.push_str("\n\n");
             system.push_str(&more);
         }
-        let history = match session_of(self.run) {
-            Some(session) => journal::session(&self.runs.0.db, &self.runs.0.sealer, self.run.project, self.run.workflow, &session).await?,
-            None => Vec::new(),
+        let Parts { db, sealer, clock, .. } = &self.runs.0.parts;
+        let Said { messages: history, left_out } = match session_of(self.run) {
+            Some(session) => journal::session(db, sealer, self.run.project, self.run.workflow, &session).await?,
+            None => Said::default(),
         };
-        let now = self.runs.0.clock.now();
-        let entry = Entry::Begun { system: system.clone(), history: history.clone(), first: opening.messages.clone() };
+        let earlier = self.earlier(&opening.messages).await?;
+        let first = Earlier::recall(opening.messages, &earlier, self.continues);
+        let now = clock.now();
+        let entry = Entry::Begun { system: system.clone(), history: history.clone(), left_out: left_out.clone(), first: first.clone() };
         let row = JournalRow { number: self.next_step, entry, outcome: None, began_at: Some(now), ended_at: Some(now) };
         self.next_step += 1;
         if self.log.is_new() {
             self.log.push(RunEvent::RunStarted { session_id: self.run.session.clone() });
         }
-        self.conversation.begin(history, opening.messages);
+        self.conversation.begin(history, left_out, first);
         self.write(Writing { new: vec![row], ended: Vec::new() }).await?;
         Ok(Ok(system))
     }
 
+    /// What the runs said and did whose calls the client has made since. Only those of the same workflow and the same caller are found.
+    async fn earlier(&self, messages: &[Message]) -> Result<HashMap<RunId, Earlier>, Halt> {
+        let (Parts { db, sealer, .. }, project) = (&self.runs.0.parts, self.run.project);
+        let mut found = HashMap::new();
+        for id in Earlier::named(messages).into_iter().chain(self.continues).collect::<HashSet<_>>() {
+            let Some(run) = rows::by_id(db, project, id).await? else { continue };
+            let is_own = (run.workflow, run.key, run.end_user) == (self.run.workflow, self.run.key, self.run.end_user);
+            let Some(stored) = rows::config(db, project, id).await?.filter(|_| is_own) else { continue };
+            let (journal, theirs) = (journal::read(db, sealer, project, id).await?, names(&caller_tools(&stored)));
+            found.insert(id, Earlier::read(journal, theirs, self.continues == Some(id)));
+        }
+        Ok(found)
+    }
+
     /// Writes steps and events, and that the run is still at work here.
     pub(crate) async fn write(&mut self, writing: Writing) -> Result<(), Halt> {
-        let (inner, now) = (&self.runs.0, self.runs.0.clock.now());
-        let mut tx = inner.db.begin().await?;
-        let until = now.plus(inner.settings.lease);
+        let (inner, now) = (&self.runs.0, self.runs.0.parts.clock.now());
+        let mut tx = inner.parts.db.begin().await?;
+        let until = now.plus(inner.parts.settings.lease);
         if !rows::keep_used(&mut tx, self.run.project, self.run.id, inner.node, &self.used(), now, until).await? {
             return Err(Halt::Lost);
         }
-        journal::write(&mut tx, &inner.sealer, self.run.project, self.run.id, &writing).await?;
+        journal::write(&mut tx, &inner.parts.sealer, self.run.project, self.run.id, &writing).await?;
         self.runs.write_events(&mut tx, self.run, &self.log, now).await?;
         tx.commit().await?;
         self.log.written();
-        inner.followers.tell(self.run.id);
+        self.runs.tell_followers(self.run.id);
         Ok(())
     }
 
     /// Lets go of the run until a time or a decision. Calls that wait were not made.
     pub(crate) async fn rest(&mut self, rest: Rest, waiting: &[i64]) -> Result<(), Halt> {
-        let (inner, now) = (&self.runs.0, self.runs.0.clock.now());
-        let mut tx = inner.db.begin().await?;
-        let until = now.plus(inner.settings.lease);
+        let (inner, now) = (&self.runs.0, self.runs.0.parts.clock.now());
+        let mut tx = inner.parts.db.begin().await?;
+        let until = now.plus(inner.parts.settings.lease);
         let is_ours = rows::keep_used(&mut tx, self.run.project, self.run.id, inner.node, &self.used(), now, until).await?
             && rows::rest(&mut tx, self.run.project, self.run.id, inner.node, rest, self.tries, now).await?;
         if !is_ours {
@@ -335,7 +348,11 @@ impl Driver<'_> {
         self.runs.write_events(&mut tx, self.run, &self.log, now).await?;
         tx.commit().await?;
         self.log.written();
-        inner.followers.tell(self.run.id);
+        self.runs.tell_followers(self.run.id);
+        if let Rest::Waiting(..) = rest {
+            // Somebody may have decided while it was written that the run waits.
+            inner.attend.notify_one();
+        }
         Err(Halt::Settled)
     }
 
@@ -347,11 +364,20 @@ impl Driver<'_> {
 
     pub(crate) async fn stub(&mut self) -> Result<(), Halt> {
         self.conversation.stub();
-        let now = self.runs.0.clock.now();
+        let now = self.runs.0.parts.clock.now();
         let row = JournalRow { number: self.next_step, entry: Entry::Stubbed, outcome: None, began_at: Some(now), ended_at: Some(now) };
         self.next_step += 1;
         self.write(Writing { new: vec![row], ended: Vec::new() }).await
     }
+}
+
+/// The tools that whoever asks calls itself.
+fn caller_tools(stored: &Value) -> Vec<Tool> {
+    serde_json::from_value(stored["caller_tools"].clone()).unwrap_or_default()
+}
+
+fn names(tools: &[Tool]) -> HashSet<String> {
+    tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
 /// The session that a run belongs to. That of a delivery is its own, and never goes on.
@@ -362,11 +388,11 @@ pub(crate) fn session_of(run: &AgentRun) -> Option<Cow<'_, str>> {
 
 /// Writes the events that wait.
 pub(crate) async fn flush(runs: &AgentRuns, run: &AgentRun, log: &mut EventLog) -> Result<(), RunError> {
-    let mut tx = runs.0.db.begin().await?;
-    runs.write_events(&mut tx, run, log, runs.0.clock.now()).await?;
+    let mut tx = runs.0.parts.db.begin().await?;
+    runs.write_events(&mut tx, run, log, runs.0.parts.clock.now()).await?;
     tx.commit().await?;
     log.written();
-    runs.0.followers.tell(run.id);
+    runs.tell_followers(run.id);
     Ok(())
 }
 

@@ -2,10 +2,11 @@
 
 use kernel::Budget;
 use kernel::schema::{self, Schema};
-use models::{Message, Stop};
+use models::{Stop, ToolCall};
 use serde_json::{Value, json};
 use work::LARGE;
 
+use crate::conversation::handed_over_id;
 use crate::drive::{Driver, Halt, Unfilled, failed, session_of};
 use crate::events::RunState;
 use crate::journal::{Entry, JournalRow, SessionPart, Writing};
@@ -30,7 +31,7 @@ impl Driver<'_> {
             Ok(outputs) => self.end(End { state: RunState::Done, code: 200, message: "Success".to_owned(), outputs: Some(outputs) }).await,
             Err(why) if self.conversation.times_unfit() == 0 => {
                 self.conversation.unfit(&why);
-                let now = self.runs.0.clock.now();
+                let now = self.runs.0.parts.clock.now();
                 let entry = Entry::Unfit { why };
                 let row = JournalRow { number: self.next_step, entry, outcome: None, began_at: Some(now), ended_at: Some(now) };
                 self.next_step += 1;
@@ -51,7 +52,7 @@ impl Driver<'_> {
             let compiled = Schema::compile(&schema).map_err(|error| Unfilled(error.to_string()))?;
             Ok(structured(&text, &compiled))
         };
-        Ok(match self.runs.0.workers.run(self.run.project, size, check).await {
+        Ok(match self.runs.0.parts.workers.run(self.run.project, size, check).await {
             Ok(fits) => fits,
             Err(Unfilled(why)) => Err(why),
         })
@@ -71,22 +72,24 @@ impl Driver<'_> {
     pub(crate) async fn hand_over(&mut self) -> Result<(), Halt> {
         let answer = self.conversation.answer().clone();
         let mut outputs = outputs(&answer, self.conversation.own_messages(), "tool_calls");
-        outputs["tool_calls"] = self.conversation.handed_over().into_iter().map(prompt::shown_call).collect();
+        let handed_over = self.conversation.handed_over().into_iter().enumerate().map(|(place, call)| {
+            let id = handed_over_id(self.run.id, place);
+            prompt::shown_call(&ToolCall { id, ..call.clone() })
+        });
+        outputs["tool_calls"] = handed_over.collect();
         self.end(End { state: RunState::Done, code: 200, message: "Success".to_owned(), outputs: Some(outputs) }).await
     }
 
     pub(crate) async fn end(&mut self, end: End) -> Result<(), Halt> {
         let used = self.used();
-        let (messages, is_replacing): (&[Message], bool) = self.conversation.kept();
-        let (run, kept) = (self.run, end.state != RunState::Failed);
-        let session = session_of(run).filter(|_| kept);
+        let run = self.run;
+        let session = session_of(run).filter(|_| end.state != RunState::Failed);
         let session = session.as_deref().map(|session| SessionPart {
             project: run.project,
             workflow: run.workflow,
             session,
             run: run.id,
-            messages,
-            is_replacing,
+            kept: self.conversation.kept(),
         });
         let is_ours = self.runs.finish(self.run, Some(self.runs.0.node), &end, &used, &mut self.log, session.as_ref()).await?;
         Err(if is_ours { Halt::Settled } else { Halt::Lost })

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kernel::{ProjectId, RunId, Timestamp};
-use store::{Db, StoreError};
+use store::StoreError;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -17,6 +17,8 @@ use crate::rows::{self, AgentRun, Rest};
 
 /// How often a node looks for work that nobody told it about.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often one that has nothing to do, and is told by others what there is.
+const IDLE: Duration = Duration::from_secs(2);
 /// How many projects with work are looked at in one round.
 const PROJECTS: i64 = 64;
 /// How far back decisions are looked for again: nodes' clocks differ, and a run may begin to wait just after one.
@@ -29,16 +31,13 @@ const AGAIN: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(20);
 /// How many ended runs are told to their deliveries at once.
 const TOLD: i64 = 100;
-const CHANNEL: &str = "toolyard_agent_runs";
-/// Others are told so often at most, however much happens.
-const TELL_EVERY: Duration = Duration::from_millis(50);
 
 /// What this node works on, for which project, and how to call it off.
 #[derive(Debug, Default)]
 pub(crate) struct Running(Mutex<HashMap<RunId, (ProjectId, CancellationToken)>>);
 
 impl Running {
-    fn held(&self) -> MutexGuard<'_, HashMap<RunId, (ProjectId, CancellationToken)>> {
+    pub(crate) fn held(&self) -> MutexGuard<'_, HashMap<RunId, (ProjectId, CancellationToken)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -58,7 +57,7 @@ impl Running {
     }
 
     /// Of those that were known, ends the work on all that are not held any more.
-    fn keep_only_of(&self, known: &[RunId], held: &[RunId]) {
+    pub(crate) fn keep_only_of(&self, known: &[RunId], held: &[RunId]) {
         for run in known.iter().filter(|run| !held.contains(run)) {
             self.call_off(*run);
         }
@@ -83,7 +82,7 @@ impl Drop for RunSlot {
 impl AgentRuns {
     /// A place for a run, if there is one free for its project.
     pub(crate) fn occupy(&self, project: ProjectId, id: RunId) -> Option<RunSlot> {
-        let settings = &self.0.settings;
+        let settings = &self.0.parts.settings;
         let mut held = self.0.running.held();
         let of_project = held.values().filter(|(other, _)| *other == project).count();
         if self.0.stop.is_cancelled() || held.len() >= settings.concurrency || of_project >= settings.project_concurrency {
@@ -108,7 +107,7 @@ impl AgentRuns {
                 }
             };
             if let Some(Halt::Stopped) = halt {
-                if let Err(error) = rows::let_go(&this.0.db, this.0.node, run.id).await {
+                if let Err(error) = rows::let_go(&this.0.parts.db, this.0.node, run.id).await {
                     tracing::debug!(run = %run.id, %error, "a run could not be given back; its lease runs out");
                 }
                 this.tell_others();
@@ -122,9 +121,9 @@ impl AgentRuns {
     }
 
     async fn try_later(&self, run: &AgentRun) {
-        let now = self.0.clock.now();
+        let now = self.0.parts.clock.now();
         let again = async {
-            let mut tx = self.0.db.begin().await?;
+            let mut tx = self.0.parts.db.begin().await?;
             rows::rest(&mut tx, run.project, run.id, self.0.node, Rest::Later(now.plus(AGAIN)), run.tries, now).await?;
             tx.commit().await
         };
@@ -140,52 +139,72 @@ impl AgentRuns {
     }
 
     pub(crate) async fn run_engine(self, stop: CancellationToken) {
-        let (mut after, mut since) = (Uuid::nil(), self.0.clock.now().minus(ALL_DECISIONS));
-        let mut looked: Option<Instant> = None;
+        let mut after = Uuid::nil();
         while !stop.is_cancelled() {
-            let look = async {
-                if looked.is_none_or(|at| at.elapsed() >= LOOK) {
-                    looked = Some(Instant::now());
-                    since = self.wake_the_decided(since).await?;
-                    self.tell_deliveries().await?;
-                }
-                self.round(&mut after).await
-            };
-            if let Err(error) = look.await {
+            if let Err(error) = self.round(&mut after).await {
                 tracing::error!(%error, "runs of agents could not be looked for");
                 tokio::time::sleep(LOOK).await;
             }
+            // Where others tell of their runs, what is left to find has lost its node.
+            let may_rest = self.0.running.total() == 0 && self.has_other_nodes();
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = self.0.wake.notified() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(if may_rest { IDLE } else { LOOK }) => {}
+            }
+        }
+    }
+
+    /// Looks after runs that wait for people, and deliveries that wait for runs: when a person decides, when a run begins to wait or ends
+    /// for a delivery, and now and then, because another node may have stopped before it told anybody.
+    pub(crate) async fn run_attending(self, stop: CancellationToken) {
+        let mut decisions = self.0.parts.calls.decisions();
+        let mut since = self.0.parts.clock.now().minus(ALL_DECISIONS);
+        while !stop.is_cancelled() {
+            let look = async {
+                since = self.wake_the_decided(since).await?;
+                self.tell_deliveries().await
+            };
+            let again = match look.await {
+                Ok(true) => IDLE,
+                Ok(false) => LOOK,
+                Err(error) => {
+                    tracing::error!(%error, "runs that wait could not be looked after");
+                    LOOK
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.0.attend.notified() => {}
+                Ok(()) = decisions.changed() => {}
+                () = tokio::time::sleep(again) => {}
             }
         }
     }
 
     /// Gives free places to projects in turn, so that a busy one waits for the others and not they for it.
     async fn round(&self, after: &mut Uuid) -> Result<(), StoreError> {
-        let now = self.0.clock.now();
-        rows::take_back(&self.0.db, now).await?;
+        let now = self.0.parts.clock.now();
+        rows::take_back(&self.0.parts.db, now).await?;
         loop {
-            let mut free = self.0.settings.concurrency.saturating_sub(self.0.running.total());
+            let mut free = self.0.parts.settings.concurrency.saturating_sub(self.0.running.total());
             if free == 0 || self.0.stop.is_cancelled() {
                 return Ok(());
             }
-            let projects = rows::with_work(&self.0.db, *after, now, PROJECTS).await?;
+            let projects = rows::with_work(&self.0.parts.db, *after, now, PROJECTS).await?;
             let mut leased = 0;
             for project in &projects {
-                let share = self.0.settings.project_concurrency.saturating_sub(self.0.running.of(*project)).min(free);
+                let share = self.0.parts.settings.project_concurrency.saturating_sub(self.0.running.of(*project)).min(free);
                 if share == 0 {
                     continue;
                 }
-                let until = now.plus(self.0.settings.lease);
-                for run in rows::lease(&self.0.db, *project, share, now, until, self.0.node).await? {
+                let until = now.plus(self.0.parts.settings.lease);
+                for run in rows::lease(&self.0.parts.db, *project, share, now, until, self.0.node).await? {
                     leased += 1;
                     free = free.saturating_sub(1);
                     match self.occupy(run.project, run.id) {
                         Some(slot) => self.spawn(run, slot),
-                        None => rows::let_go(&self.0.db, self.0.node, run.id).await?,
+                        None => rows::let_go(&self.0.parts.db, self.0.node, run.id).await?,
                     }
                 }
             }
@@ -199,22 +218,27 @@ impl AgentRuns {
 
     /// Makes runs ready that wait for what somebody decided since; from when to look the next time.
     async fn wake_the_decided(&self, since: Timestamp) -> Result<Timestamp, StoreError> {
-        let now = self.0.clock.now();
-        let decided = self.0.calls.decided_since(since).await?;
-        rows::ready_decided(&self.0.db, &decided, now).await?;
+        let now = self.0.parts.clock.now();
+        let decided = self.0.parts.calls.decided_since(since).await?;
+        if rows::ready_decided(&self.0.parts.db, &decided, now).await? > 0 {
+            self.tell_others();
+        }
         Ok(now.minus(OVERLAP))
     }
 
-    /// Tells deliveries how the runs ended that they wait for.
-    async fn tell_deliveries(&self) -> Result<(), StoreError> {
-        let Some(deliveries) = self.0.deliveries.get() else { return Ok(()) };
-        for run in rows::untold(&self.0.db, TOLD).await? {
+    /// Tells deliveries how the runs ended that they wait for; whether all of them know.
+    async fn tell_deliveries(&self) -> Result<bool, StoreError> {
+        let Some(deliveries) = self.0.deliveries.get() else { return Ok(true) };
+        let mut all_know = true;
+        for run in rows::untold(&self.0.parts.db, TOLD).await? {
             let Some(delivery) = run.delivery else { continue };
             if deliveries.ended(&run, delivery).await? {
-                rows::told(&self.0.db, run.project, run.id).await?;
+                rows::told(&self.0.parts.db, run.project, run.id).await?;
+            } else {
+                all_know = false;
             }
         }
-        Ok(())
+        Ok(all_know)
     }
 
     /// Keeps alive the leases of what this node works on, and lets go of what it took and lost sight of.
@@ -222,15 +246,15 @@ impl AgentRuns {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(self.0.settings.lease / 3) => {}
+                () = tokio::time::sleep(self.0.parts.settings.lease / 3) => {}
             }
-            let until = self.0.clock.now().plus(self.0.settings.lease);
+            let until = self.0.parts.clock.now().plus(self.0.parts.settings.lease);
             let known: Vec<RunId> = self.0.running.held().keys().copied().collect();
-            match rows::beat(&self.0.db, self.0.node, until).await {
+            match rows::beat(&self.0.parts.db, self.0.node, until).await {
                 Ok(held) => {
                     self.0.running.keep_only_of(&known, &held);
                     for lost in held.iter().filter(|run| !known.contains(run) && !self.0.running.held().contains_key(run)) {
-                        if let Err(error) = rows::let_go(&self.0.db, self.0.node, *lost).await {
+                        if let Err(error) = rows::let_go(&self.0.parts.db, self.0.node, *lost).await {
                             tracing::warn!(%error, "a run could not be given back");
                         }
                     }
@@ -238,61 +262,5 @@ impl AgentRuns {
                 Err(error) => tracing::warn!(%error, "leases of runs could not be extended"),
             }
         }
-    }
-
-    /// Somebody may have cancelled a run that this node works on.
-    async fn look_for_cancelled(&self) {
-        let known: Vec<RunId> = self.0.running.held().keys().copied().collect();
-        if known.is_empty() {
-            return;
-        }
-        match rows::held(&self.0.db, self.0.node).await {
-            Ok(held) => self.0.running.keep_only_of(&known, &held),
-            Err(error) => tracing::debug!(%error, "runs of this node could not be looked at"),
-        }
-    }
-
-    /// There is news for other nodes: a run that is due, or one that was cancelled.
-    pub(crate) fn tell_others(&self) {
-        self.0.wake.notify_one();
-        self.0.news.notify_one();
-    }
-
-    pub(crate) async fn run_telling(self, stop: CancellationToken) {
-        let tell = async {
-            loop {
-                self.0.news.notified().await;
-                if let Err(error) = self.0.db.tell(CHANNEL).await {
-                    tracing::debug!(%error, "other nodes could not be told of runs; they find them by themselves");
-                }
-                tokio::time::sleep(TELL_EVERY).await;
-            }
-        };
-        stop.run_until_cancelled(tell).await;
-    }
-
-    pub(crate) async fn run_listening(self, stop: CancellationToken) {
-        let heard = tokio::sync::Notify::new();
-        let listen = async {
-            loop {
-                if let Err(error) = self.0.db.listen(CHANNEL, || heard.notify_one()).await {
-                    tracing::debug!(%error, "other nodes are not heard now; their runs are found by looking");
-                }
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-        };
-        let act = async {
-            loop {
-                heard.notified().await;
-                self.0.wake.notify_one();
-                self.look_for_cancelled().await;
-            }
-        };
-        stop.run_until_cancelled(Box::pin(async { tokio::join!(listen, act) })).await;
-    }
-
-    /// Whether nodes have to be told of things through the database.
-    pub(crate) fn has_other_nodes(&self) -> bool {
-        matches!(self.0.db, Db::Postgres(_))
     }
 }

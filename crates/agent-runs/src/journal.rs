@@ -8,10 +8,11 @@ use kernel::{ProjectId, RunId, Timestamp};
 use models::{Message, Reply, ToolCall};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use store::{Db, Many, Row, StoreError, Tx, args, row};
 use uuid::Uuid;
 
-use crate::conversation::{CallOutcome, Purpose};
+use crate::conversation::{CallOutcome, Kept, LeftOut, Purpose};
 use crate::error::RunError;
 use crate::events::{NumberedEvent, RunEvent};
 
@@ -22,8 +23,14 @@ const ROWS: i64 = 200;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Entry {
-    /// What the run began with: the messages of its session, its own, and the instructions as they were filled in.
-    Begun { system: String, history: Vec<Message>, first: Vec<Message> },
+    /// What the run began with: the messages of its session and what was left out of them, its own, and the instructions as they were filled in.
+    Begun {
+        system: String,
+        history: Vec<Message>,
+        #[serde(default)]
+        left_out: LeftOut,
+        first: Vec<Message>,
+    },
     /// The model answered.
     Turn { purpose: Purpose, reply: Reply },
     /// The model wants a tool to be called.
@@ -211,8 +218,22 @@ pub(crate) struct SessionPart<'a> {
     pub(crate) workflow: kernel::ArtifactId,
     pub(crate) session: &'a str,
     pub(crate) run: RunId,
-    pub(crate) messages: &'a [Message],
-    pub(crate) is_replacing: bool,
+    pub(crate) kept: Kept<'a>,
+}
+
+/// What was said in a session, and what was left out of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Said {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) left_out: LeftOut,
+}
+
+/// A row of a session: what a run leaves to it, or, as the first version wrote it, the messages alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredPart {
+    Whole(Said),
+    Messages(Vec<Message>),
 }
 
 pub(crate) async fn keep_session(tx: &mut Tx, sealer: &Sealer, part: &SessionPart<'_>, now: Timestamp) -> Result<(), RunError> {
@@ -223,8 +244,8 @@ pub(crate) async fn keep_session(tx: &mut Tx, sealer: &Sealer, part: &SessionPar
         workflow_id: part.workflow,
         session_id: part.session,
         run_id: part.run,
-        is_replacing: part.is_replacing,
-        messages: seal(sealer, &part.messages, place(SESSIONS, "messages", id))?,
+        is_replacing: part.kept.is_replacing,
+        messages: seal(sealer, &json!({"messages": part.kept.messages, "left_out": part.kept.left_out}), place(SESSIONS, "messages", id))?,
         created_at: now,
     };
     Ok(tx.insert(SESSIONS, row).await?)
@@ -237,16 +258,22 @@ pub(crate) async fn session(
     project: ProjectId,
     workflow: kernel::ArtifactId,
     session: &str,
-) -> Result<Vec<Message>, RunError> {
+) -> Result<Said, RunError> {
     let sql = "select id, messages from agent_sessions where project_id = $1 and workflow_id = $2 and session_id = $3 and id >= coalesce((select r.id \
                from agent_sessions r where r.project_id = $1 and r.workflow_id = $2 and r.session_id = $3 and r.is_replacing order by r.id desc limit 1), \
                (select f.id from agent_sessions f where f.project_id = $1 and f.workflow_id = $2 and f.session_id = $3 order by f.id limit 1)) order by id";
-    let mut messages = Vec::new();
+    let mut said = Said::default();
     for row in db.all(sql, args![project, workflow, session]).await? {
         let (id, sealed): (Uuid, Vec<u8>) = (row.get("id")?, row.get("messages")?);
-        messages.extend(open::<Vec<Message>>(sealer, &sealed, place(SESSIONS, "messages", id))?);
+        match open(sealer, &sealed, place(SESSIONS, "messages", id))? {
+            StoredPart::Messages(messages) => said.messages.extend(messages),
+            StoredPart::Whole(part) => {
+                said.messages.extend(part.messages);
+                said.left_out.extend(part.left_out);
+            }
+        }
     }
-    Ok(messages)
+    Ok(said)
 }
 
 /// How many rows are sealed again at a time.

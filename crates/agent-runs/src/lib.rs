@@ -14,6 +14,7 @@ mod events;
 mod journal;
 mod limits;
 mod log;
+mod nodes;
 mod otlp;
 mod personal;
 mod prompt;
@@ -111,20 +112,7 @@ pub struct Parts {
 
 #[derive(Debug)]
 struct Inner {
-    db: Db,
-    clock: Clock,
-    sealer: Sealer,
-    workers: Workers,
-    egress: Egress,
-    accounts: Accounts,
-    catalog: Catalog,
-    connections: Connections,
-    secrets: Secrets,
-    workflows: Workflows,
-    calls: Calls,
-    agents: Agents,
-    settings: Settings,
-    collector: Option<Collector>,
+    parts: Parts,
     deliveries: OnceLock<Arc<dyn Deliveries>>,
     routes: OnceLock<Arc<dyn RoutesFor>>,
     /// This process, as the owner of leases.
@@ -133,8 +121,9 @@ struct Inner {
     followers: log::Followers,
     ended: Ended,
     wake: Notify,
-    /// For other nodes.
-    news: Notify,
+    /// Wakes whoever looks after runs and deliveries that wait.
+    attend: Notify,
+    news: nodes::News,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -153,37 +142,8 @@ impl Ended {
 
 impl AgentRuns {
     pub fn new(parts: Parts) -> Self {
-        let Parts {
-            db,
-            clock,
-            sealer,
-            workers,
-            egress,
-            accounts,
-            catalog,
-            connections,
-            secrets,
-            workflows,
-            calls,
-            agents,
-            settings,
-            collector,
-        } = parts;
         let runs = Self(Shared::new(Inner {
-            db,
-            clock,
-            sealer,
-            workers,
-            egress,
-            accounts,
-            catalog,
-            connections,
-            secrets,
-            workflows,
-            calls,
-            agents,
-            settings,
-            collector,
+            parts,
             deliveries: OnceLock::new(),
             routes: OnceLock::new(),
             node: Uuid::now_v7(),
@@ -191,11 +151,12 @@ impl AgentRuns {
             followers: log::Followers::default(),
             ended: Ended::default(),
             wake: Notify::new(),
-            news: Notify::new(),
+            attend: Notify::new(),
+            news: nodes::News::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }));
-        runs.0.workflows.set_agents(Arc::new(begin::Beginner::new(&runs)));
+        runs.0.parts.workflows.set_agents(Arc::new(begin::Beginner::new(&runs)));
         runs
     }
 
@@ -213,19 +174,20 @@ impl AgentRuns {
         self.0.routes.get().map_or_else(|| Box::new(tools::NoRoutes) as Box<dyn OwnRoutes>, |routes| routes.routes(scope))
     }
 
-    /// Starts to take runs that nobody works on, unless nothing shall run here.
+    /// Starts to take runs that nobody works on, unless nothing shall run here. What people decide here is told to other nodes either way.
     pub async fn start(&self) -> Result<(), StoreError> {
-        if self.0.settings.paused {
-            return Ok(());
-        }
-        rows::reclaim(&self.0.db, self.0.node).await?;
         let (tasks, stop) = (&self.0.tasks, &self.0.stop);
-        tasks.spawn(self.clone().run_engine(stop.clone()));
-        tasks.spawn(self.clone().beat(stop.clone()));
         if self.has_other_nodes() {
             tasks.spawn(self.clone().run_telling(stop.clone()));
             tasks.spawn(self.clone().run_listening(stop.clone()));
         }
+        tasks.spawn(self.clone().run_attending(stop.clone()));
+        if self.0.parts.settings.paused {
+            return Ok(());
+        }
+        rows::reclaim(&self.0.parts.db, self.0.node).await?;
+        tasks.spawn(self.clone().run_engine(stop.clone()));
+        tasks.spawn(self.clone().beat(stop.clone()));
         Ok(())
     }
 

@@ -31,14 +31,14 @@ pub struct Collector {
 impl AgentRuns {
     /// Sends the spans of an ended run to the collector, where there is one. Nobody waits for it, and a trace that is lost is only logged.
     pub(crate) fn trace(&self, run: &AgentRun, end: &End, used: &Used, now: Timestamp) {
-        let Some(collector) = self.0.collector.clone() else { return };
+        let Some(collector) = self.0.parts.collector.clone() else { return };
         let (this, run, end, used) = (self.clone(), run.clone(), end.clone(), *used);
         self.0.tasks.spawn(async move {
-            let rows = match journal::read(&this.0.db, &this.0.sealer, run.project, run.id).await {
+            let rows = match journal::read(&this.0.parts.db, &this.0.parts.sealer, run.project, run.id).await {
                 Ok(rows) => rows,
                 Err(error) => return tracing::warn!(run = %run.id, %error, "a run could not be read for its trace"),
             };
-            let model = crate::rows::config(&this.0.db, run.project, run.id).await.ok().flatten();
+            let model = crate::rows::config(&this.0.parts.db, run.project, run.id).await.ok().flatten();
             let model = model.and_then(|stored| stored.pointer("/data/model/name").and_then(Value::as_str).map(str::to_owned));
             let body = Bytes::from(traces(&run, &rows, &end, &used, model.as_deref().unwrap_or_default(), now).to_string());
             let mut url = collector.url.clone();

@@ -1,10 +1,11 @@
 //! What a run begins with, from its inputs, and what its outputs are, from what was said. Functions of values.
 
+use kernel::RunId;
 use kernel::schema::{Schema, Violation};
 use models::{Message, Stop, ToolCall};
 use serde_json::{Map, Value, json};
 
-use crate::conversation::Answer;
+use crate::conversation::{Answer, is_handed_over_by};
 
 /// How much of a result is repeated in the outputs.
 const SHOWN: usize = 2 << 10;
@@ -16,10 +17,10 @@ pub(crate) struct Opening {
     pub(crate) messages: Vec<Message>,
 }
 
-/// `messages` as chat clients write them, else `message`, else the inputs as they are.
-pub(crate) fn opening(inputs: &Value) -> Result<Opening, String> {
+/// `messages` as chat clients write them, else `message`, else the inputs as they are. Calls that the run made which goes on may be answered.
+pub(crate) fn opening(inputs: &Value, continues: Option<RunId>) -> Result<Opening, String> {
     if let Some(Value::Array(messages)) = inputs.get("messages") {
-        return chat(messages);
+        return chat(messages, continues);
     }
     let text = match inputs.get("message") {
         Some(Value::String(text)) => text.clone(),
@@ -29,7 +30,7 @@ pub(crate) fn opening(inputs: &Value) -> Result<Opening, String> {
     Ok(Opening { system: Vec::new(), messages: vec![Message::User { text }] })
 }
 
-fn chat(messages: &[Value]) -> Result<Opening, String> {
+fn chat(messages: &[Value], continues: Option<RunId>) -> Result<Opening, String> {
     let mut opening = Opening::default();
     for (index, message) in messages.iter().enumerate() {
         let wrong = |what: &str| format!("`inputs.messages.{index}`: {what}");
@@ -45,6 +46,8 @@ fn chat(messages: &[Value]) -> Result<Opening, String> {
                     Message::Assistant { calls, .. } => calls.iter().find(|call| call.id == id).map(|call| call.name.clone()),
                     _ => None,
                 });
+                // The tool of a call that an earlier run made is known from its journal.
+                let called = called.or_else(|| continues.filter(|run| is_handed_over_by(id, *run)).map(|_| String::new()));
                 let name = called.ok_or_else(|| wrong("no message before it makes this call"))?;
                 opening.messages.push(Message::Tool { call_id: id.to_owned(), name, content: text, is_error: false });
             }
@@ -135,6 +138,7 @@ fn unfenced(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::handed_over_id;
 
     #[test]
     fn inputs_become_messages() {
@@ -146,16 +150,16 @@ mod tests {
             (json!({"message": "hello", "title": "t"}), vec![user("hello")]),
             (json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]}), vec![user("hi")]),
         ] {
-            assert_eq!(opening(&inputs).unwrap().messages, messages, "{inputs}");
+            assert_eq!(opening(&inputs, None).unwrap().messages, messages, "{inputs}");
         }
         let call = json!({"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}});
-        let whole = opening(&json!({"messages": [
+        let whole = json!({"messages": [
             {"role": "system", "content": "be brief"},
             {"role": "user", "content": "go"},
             {"role": "assistant", "content": null, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "c1", "content": "done"},
-        ]}));
-        let whole = whole.unwrap();
+        ]});
+        let whole = opening(&whole, None).unwrap();
         assert_eq!((whole.system, whole.messages.len()), (vec!["be brief".to_owned()], 3));
         assert!(matches!(&whole.messages[2], Message::Tool { name, .. } if name == "f"));
         for (messages, part) in [
@@ -165,9 +169,13 @@ mod tests {
             (json!([{"role": "user", "content": 7}]), "`content`"),
             (json!([{"role": "tool", "content": "x", "tool_call_id": "c9"}]), "no message before"),
         ] {
-            let error = opening(&json!({"messages": messages.clone()})).unwrap_err();
+            let error = opening(&json!({"messages": messages.clone()}), None).unwrap_err();
             assert!(error.contains(part), "{messages}: {error}");
         }
+        let run = RunId::new();
+        let answered = json!({"messages": [{"role": "tool", "content": "x", "tool_call_id": handed_over_id(run, 0)}]});
+        assert_eq!(opening(&answered, Some(run)).unwrap().messages.len(), 1);
+        assert!(opening(&answered, Some(RunId::new())).is_err());
     }
 
     #[test]

@@ -227,6 +227,12 @@ pub(crate) async fn of_end_user(db: &Db, project: ProjectId, end_user: EndUserId
     db.all(sql, args![project, end_user, most]).await?.iter().map(|row| row.get("id")).collect()
 }
 
+/// Those of them that have not ended.
+pub(crate) async fn open_of_end_user(db: &Db, project: ProjectId, end_user: EndUserId) -> Result<Vec<RunId>, StoreError> {
+    let sql = "select id from agent_runs where project_id = $1 and end_user_id = $2 and state in ('ready', 'running', 'waiting')";
+    db.all(sql, args![project, end_user]).await?.iter().map(|row| row.get("id")).collect()
+}
+
 /// What a session of an end user is kept under, so that nobody goes on with another's.
 pub(crate) fn in_session_of(end_user: EndUserId, session: &str) -> String {
     format!("{end_user}/{session}")

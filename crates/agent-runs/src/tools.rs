@@ -5,7 +5,7 @@ use std::time::Duration;
 use agents::toolset::GrantedTool;
 use agents::{AgentCall, AgentError, ToolOwner, Toolset};
 use calls::permission::{ToolFacts, decide};
-use calls::{CallError, CallReply, CallRequest, NoRoute, OwnRoutes, ToolResult};
+use calls::{CallError, CallReply, CallRequest, NoRoute, OwnRoutes, Resumes, ToolResult};
 use definitions::Verdict;
 use definitions::format::Format;
 use definitions::ops::{self, Assembled, Op};
@@ -88,6 +88,8 @@ impl Toolbox {
         if has_results {
             tools.push(read_result());
         }
+        // A tool of the client's takes the place of ours with the same name.
+        tools.retain(|tool| self.theirs.iter().all(|other| other.name != tool.name));
         tools.extend(self.theirs.iter().cloned());
         tools
     }
@@ -158,20 +160,14 @@ impl AgentRuns {
         let is_op = matches!(tool.call_ref, CallRef::Reserved { .. });
         if let Some(began) = context.began_before.filter(|_| !only_reads) {
             // An op has no key by which its answer could be found again, and keys are not kept for ever.
-            if is_op || self.0.clock.now() > began.plus(KEYS_KEPT) {
+            if is_op || self.0.parts.clock.now() > began.plus(KEYS_KEPT) {
                 return Ok(Called::Ended(unknown_outcome(name, "the server that made it went away")));
             }
         }
-        let request = Self::request(tool, &arguments, context);
-        let made = self.make(toolbox, request.clone(), context).await;
-        let made = match made {
-            // An earlier try began it and nobody knows its end: what only reads is made again.
-            Err(AgentError::Call(CallError::InProgress(_))) if only_reads => {
-                self.make(toolbox, CallRequest { resumes: true, ..request }, context).await
-            }
-            other => other,
-        };
-        match made {
+        // An earlier try may have begun it, whose end nobody knows: what only reads is made again, and so is what was not sent.
+        let resumes = if only_reads { Resumes::Always } else { Resumes::IfUnsent };
+        let request = CallRequest { resumes, ..Self::request(tool, &arguments, context) };
+        match self.make(toolbox, request, context).await {
             Ok(CallReply { waits_for: Some(approval), .. }) => self.waits(context.scope, approval).await,
             Ok(reply) => Ok(Called::Ended(said(reply.result))),
             Err(error) => refused(name, error),
@@ -208,12 +204,12 @@ impl AgentRuns {
     async fn make(&self, toolbox: &Toolbox, request: CallRequest, context: &CallContext<'_>) -> Result<CallReply, AgentError> {
         let routes = self.routes(context.scope);
         let call = AgentCall { request, context: Map::new() };
-        self.0.agents.call_of(context.scope, &toolbox.owner, call, &*routes).await
+        self.0.parts.agents.call_of(context.scope, &toolbox.owner, call, &*routes).await
     }
 
     async fn waits(&self, scope: Scope, approval: ApprovalId) -> Result<Called, RunError> {
-        let until = self.0.calls.approval(scope, approval).await.map(|approval| approval.expires_at);
-        Ok(Called::Waits { approval, until: until.unwrap_or_else(|_| self.0.clock.now().plus(Duration::from_hours(24))) })
+        let until = self.0.parts.calls.approval(scope, approval).await.map(|approval| approval.expires_at);
+        Ok(Called::Waits { approval, until: until.unwrap_or_else(|_| self.0.parts.clock.now().plus(Duration::from_hours(24))) })
     }
 }
 
@@ -293,15 +289,18 @@ fn named_call(mut arguments: Map<String, Value>) -> Result<(String, Map<String, 
 }
 
 fn read_on(conversation: &Conversation, arguments: &Map<String, Value>) -> CallOutcome {
-    let key = match arguments.get("result") {
-        Some(Value::String(key)) => key.clone(),
-        Some(Value::Number(number)) => number.to_string(),
-        _ => return CallOutcome::failed("`result` must name a result, as the note in its place does."),
+    let number = match arguments.get("result") {
+        Some(Value::String(text)) => text.trim().parse().ok(),
+        Some(number) => number.as_u64(),
+        None => None,
+    };
+    let Some(number) = number else {
+        return CallOutcome::failed("`result` must be the number of a result, as the note in its place names it.");
     };
     let offset = arguments.get("offset").and_then(Value::as_u64).and_then(|offset| usize::try_from(offset).ok()).unwrap_or(0);
-    match conversation.result(&key, offset) {
+    match conversation.result(number, offset) {
         Some(text) => CallOutcome::new(OutcomeKind::Done, text),
-        None => CallOutcome::failed(format!("There is no result `{key}` that was cut or left out.")),
+        None => CallOutcome::failed(format!("There is no result `{number}` that was cut or left out.")),
     }
 }
 

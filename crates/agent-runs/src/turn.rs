@@ -85,7 +85,7 @@ impl AgentRuns {
         }
         let authored = self.authored(question.project, model, &url).await?;
         headers.extend(authored.headers);
-        let post = Post { egress: &self.0.egress, api, url, body, deadline };
+        let post = Post { egress: &self.0.parts.egress, api, url, body, deadline };
         let opened = match &model.connection {
             None => post.open(headers, &authored.scrubber).await?,
             Some(slug) => self.with_connection(question.project, slug, headers, &post).await?,
@@ -98,12 +98,13 @@ impl AgentRuns {
         let api = post.api;
         let refused = |error: &dyn std::fmt::Display| NoAnswer::Refused(format!("The connection `{slug}` of the model: {error}"));
         let key = integration_of(api);
-        self.0.catalog.ready(project).await.map_err(|error| refused(&error))?;
-        let integration = self.0.catalog.integration(project, native(), key).map_err(|error| refused(&error))?;
+        self.0.parts.catalog.ready(project).await.map_err(|error| refused(&error))?;
+        let integration = self.0.parts.catalog.integration(project, native(), key).map_err(|error| refused(&error))?;
         // The model's account is the project's, whoever the agent runs for.
-        let found = self.0.connections.find(AccountsOf::project(project), native(), key, slug).await.map_err(|error| refused(&error))?;
+        let found =
+            self.0.parts.connections.find(AccountsOf::project(project), native(), key, slug).await.map_err(|error| refused(&error))?;
         let connection = found.ok_or_else(|| refused(&format_args!("{key} has no such connection")))?;
-        let usable = self.0.connections.usable(&connection, &integration).await.map_err(|error| refused(&error))?;
+        let usable = self.0.parts.connections.usable(&connection, &integration).await.map_err(|error| refused(&error))?;
         let attempt = |usable: Arc<Usable>| {
             let (headers, scrubber) = (credential(api, &usable, headers.clone()), usable.scrubber());
             async move { post.open(headers, &scrubber).await }
@@ -113,7 +114,7 @@ impl AgentRuns {
             Err(NoAnswer::Model(ModelError { kind: ErrorKind::Unauthorized, message, .. })) => Acceptance::Refused(message.clone()),
             Err(_) => Acceptance::Unknown,
         };
-        let outcome = self.0.connections.with_credential(&connection, &integration, usable, attempt, judge).await;
+        let outcome = self.0.parts.connections.with_credential(&connection, &integration, usable, attempt, judge).await;
         outcome.map_err(|error| refused(&error))?
     }
 
@@ -128,7 +129,7 @@ impl AgentRuns {
                 match part {
                     Part::Text(text) => filled.push_str(text),
                     Part::Secret(slug) => {
-                        let secret = self.0.secrets.for_host(project, slug.as_str(), url).await.map_err(|error| match error {
+                        let secret = self.0.parts.secrets.for_host(project, slug.as_str(), url).await.map_err(|error| match error {
                             SecretError::Store(error) => error.into(),
                             other => wrong(&other),
                         })?;

@@ -10,7 +10,7 @@ use workflows::{MAX_STEP_BYTES, Run, StepRecord, StepState};
 
 use crate::conversation::{OutcomeKind, Purpose};
 use crate::error::RunError;
-use crate::events::{NumberedEvent, RunState};
+use crate::events::{NumberedEvent, RunEvent, RunState};
 use crate::journal::{self, Entry, JournalRow};
 use crate::log::EventLog;
 use crate::rows::{self, AgentRun, End};
@@ -18,8 +18,8 @@ use crate::tools::read_arguments;
 use crate::{AgentRuns, Used};
 
 const CANCELLED: i64 = 499;
-/// How often somebody looks who follows a run of another node.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often somebody looks who follows a run, although nobody told of it.
+const LOOK: Duration = Duration::from_secs(2);
 /// How many runs are dropped in one go.
 const BATCH: i64 = 200;
 
@@ -43,30 +43,30 @@ pub struct AgentRunPage {
 
 impl AgentRuns {
     pub async fn get(&self, scope: Scope, id: RunId) -> Result<AgentRun, RunError> {
-        let run = rows::by_id(&self.0.db, scope.project, id).await?;
+        let run = rows::by_id(&self.0.parts.db, scope.project, id).await?;
         run.filter(|run| scope.sees(run.end_user.into())).ok_or(RunError::NotFound)
     }
 
     /// Where the person decides that a run waits for.
     pub async fn approval_url(&self, run: &AgentRun) -> Result<Option<String>, RunError> {
         match run.approval {
-            Some(approval) => Ok(Some(self.0.calls.page_of(run.project, approval).await?)),
+            Some(approval) => Ok(Some(self.0.parts.calls.page_of(run.project, approval).await?)),
             None => Ok(None),
         }
     }
 
     /// What a run did so far: its turns and calls, with their times.
     pub async fn steps(&self, scope: Scope, id: RunId) -> Result<Vec<StepRecord>, RunError> {
-        let rows = journal::read(&self.0.db, &self.0.sealer, scope.project, id).await?;
+        let rows = journal::read(&self.0.parts.db, &self.0.parts.sealer, scope.project, id).await?;
         Ok(work::in_place(rows.len() * 4096, || steps(&rows)))
     }
 
     pub async fn list(&self, scope: Scope, filter: &AgentRunFilter) -> Result<AgentRunPage, RunError> {
         let size = PageSize::asked(filter.limit);
         let end_user = scope.end_user().or(filter.end_user);
-        let rows = rows::page(&self.0.db, scope.project, filter.state, filter.workflow, end_user, filter.cursor, size).await?;
+        let rows = rows::page(&self.0.parts.db, scope.project, filter.state, filter.workflow, end_user, filter.cursor, size).await?;
         let bytes = page_bytes(&rows);
-        let page = self.0.workers.run(scope.project, bytes, move |_| Ok::<_, RunError>(size.read(&rows, rows::read)?)).await?;
+        let page = self.0.parts.workers.run(scope.project, bytes, move |_| Ok::<_, RunError>(size.read(&rows, rows::read)?)).await?;
         let cursor = page.cursor(|last| last.id);
         Ok(AgentRunPage { runs: page.rows, cursor })
     }
@@ -75,12 +75,12 @@ impl AgentRuns {
     pub async fn cancel(&self, scope: Scope, id: RunId) -> Result<AgentRun, RunError> {
         let run = self.get(scope, id).await?;
         let end = End { state: RunState::Cancelled, code: CANCELLED, message: "The run was cancelled.".to_owned(), outputs: None };
-        let mut log = EventLog::after(journal::last_event(&self.0.db, scope.project, id).await?);
+        let mut log = EventLog::after(journal::last_event(&self.0.parts.db, scope.project, id).await?);
         // Whoever works on it may write an event meanwhile, which takes the number of the last one.
         let mut ended = self.finish(&run, None, &end, &run.used, &mut log, None).await;
         if ended.is_err() {
             self.0.running.call_off(id);
-            log = EventLog::after(journal::last_event(&self.0.db, scope.project, id).await?);
+            log = EventLog::after(journal::last_event(&self.0.parts.db, scope.project, id).await?);
             ended = self.finish(&run, None, &end, &run.used, &mut log, None).await;
         }
         if !ended? {
@@ -94,7 +94,7 @@ impl AgentRuns {
 
     /// Ends the runs of a delivery that was cancelled.
     pub async fn cancel_of(&self, scope: Scope, delivery: DeliveryId) -> Result<(), RunError> {
-        for id in rows::of_delivery(&self.0.db, scope.project, delivery).await? {
+        for id in rows::of_delivery(&self.0.parts.db, scope.project, delivery).await? {
             match self.cancel(scope, id).await {
                 Ok(_) | Err(RunError::Ended(_)) => {}
                 Err(error) => return Err(error),
@@ -108,7 +108,7 @@ impl AgentRuns {
         let mut heard = self.0.followers.follow(id);
         loop {
             let is_over = self.get(scope, id).await?.state.is_over();
-            let events = journal::events_after(&self.0.db, &self.0.sealer, scope.project, id, after).await?;
+            let events = journal::events_after(&self.0.parts.db, &self.0.parts.sealer, scope.project, id, after).await?;
             if !events.is_empty() || is_over {
                 return Ok(events);
             }
@@ -116,27 +116,39 @@ impl AgentRuns {
         }
     }
 
+    /// The number of the last event so far in which a person was asked; 0 where nobody was.
+    pub async fn last_question(&self, scope: Scope, id: RunId) -> Result<i64, RunError> {
+        self.get(scope, id).await?;
+        let (mut seen, mut found) = (0, 0);
+        loop {
+            let events = journal::events_after(&self.0.parts.db, &self.0.parts.sealer, scope.project, id, seen).await?;
+            let Some(last) = events.last() else { return Ok(found) };
+            seen = last.number;
+            found = events.iter().rfind(|told| matches!(told.event, RunEvent::ApprovalNeeded { .. })).map_or(found, |told| told.number);
+        }
+    }
+
     /// Drops runs that were kept for so long, with what they and their sessions hold; how many.
     pub async fn forget(&self, project: ProjectId, kept_for: Duration) -> Result<u64, StoreError> {
-        let before = self.0.clock.now().minus(kept_for);
+        let before = self.0.parts.clock.now().minus(kept_for);
         let mut forgotten = 0;
         loop {
             let sql =
                 "select id from agent_runs where project_id = $1 and ended_at is not null and ended_at < $2 order by ended_at limit $3";
             let old: Vec<RunId> =
-                self.0.db.all(sql, args![project, before, BATCH]).await?.iter().map(|row| row.get("id")).collect::<Result<_, _>>()?;
+                self.0.parts.db.all(sql, args![project, before, BATCH]).await?.iter().map(|row| row.get("id")).collect::<Result<_, _>>()?;
             if old.is_empty() {
                 break;
             }
             forgotten += self.remove(project, &old).await?;
         }
-        self.0.db.execute("delete from agent_sessions where project_id = $1 and created_at < $2", args![project, before]).await?;
+        self.0.parts.db.execute("delete from agent_sessions where project_id = $1 and created_at < $2", args![project, before]).await?;
         Ok(forgotten)
     }
 
     /// Removes runs with all that they hold; how many there were.
     pub(crate) async fn remove(&self, project: ProjectId, ids: &[RunId]) -> Result<u64, StoreError> {
-        let (mut tx, mut removed) = (self.0.db.begin().await?, 0);
+        let (mut tx, mut removed) = (self.0.parts.db.begin().await?, 0);
         for id in ids {
             for sql in [
                 "delete from agent_run_steps where project_id = $1 and run_id = $2",
@@ -157,7 +169,7 @@ impl AgentRuns {
 
     /// The record of an ended run among the runs of workflows.
     pub(crate) async fn record(&self, run: &AgentRun, end: &End, used: &Used, now: Timestamp) -> Result<Run, RunError> {
-        let rows = journal::read(&self.0.db, &self.0.sealer, run.project, run.id).await?;
+        let rows = journal::read(&self.0.parts.db, &self.0.parts.sealer, run.project, run.id).await?;
         let steps = work::in_place(rows.len() * 4096, || steps(&rows));
         Ok(Run {
             id: run.id,

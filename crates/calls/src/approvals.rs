@@ -6,6 +6,7 @@ use std::time::Duration;
 use kernel::{AgentId, ApprovalId, Budget, EndUserId, KeyId, ProjectId, Scope, Timestamp, UserId};
 use serde_json::{Value, json};
 use store::{PageSize, Row, StoreError, Usage, args, page_bytes, page_sql, row};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::idempotency::fingerprint_for;
@@ -289,6 +290,11 @@ impl Calls {
         self.0.db.all(sql, args![then]).await?.iter().map(|row| Ok((row.get("project_id")?, row.get("id")?))).collect()
     }
 
+    /// Hears whenever a person decides something, on this node.
+    pub fn decisions(&self) -> watch::Receiver<()> {
+        self.0.decisions.subscribe()
+    }
+
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, CallError> {
         let sql = concat!("select ", columns!(), " from tool_approvals where project_id = $1 and id = $2");
         let row = self.0.db.optional(sql, args![scope.project, id]).await?.ok_or(CallError::ApprovalNotFound)?;
@@ -310,7 +316,10 @@ impl Calls {
             columns!()
         );
         match self.0.db.returning(sql, args![scope.project, id, status.name(), note, scope.author(), now]).await? {
-            Some(row) => Ok(Approval::read(&row, now)?),
+            Some(row) => {
+                self.0.decisions.send_replace(());
+                Ok(Approval::read(&row, now)?)
+            }
             None => Err(CallError::Decided(self.approval(scope, id).await?.status.name())),
         }
     }

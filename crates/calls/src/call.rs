@@ -22,7 +22,7 @@ use workflows::{InvokeRequest, References};
 
 use crate::approvals::Permit;
 use crate::audit::REPEATS;
-use crate::idempotency::{KeyState, upstream_key};
+use crate::idempotency::{KeyState, Resumes, upstream_key};
 use crate::outlive::Outliving;
 use crate::permission::ToolFacts;
 use crate::policy::{DefaultVerdict, PermissionRequest};
@@ -49,8 +49,8 @@ pub struct CallRequest {
     pub depth: u32,
     /// Whether the caller is itself a test run.
     pub in_test: bool,
-    /// An earlier try under the same key has certainly ended: if nobody knows how, the call is made again.
-    pub resumes: bool,
+    /// What becomes of it where an earlier try under the same key has no known end.
+    pub resumes: Resumes,
     /// How long a workflow may take; a minute if nothing is said.
     pub limit: Option<Duration>,
     /// Who wants to hear how far the call is.
@@ -103,7 +103,7 @@ pub(crate) struct Call {
     pub(crate) never_asks: bool,
     pub(crate) depth: u32,
     pub(crate) in_test: bool,
-    pub(crate) resumes: bool,
+    pub(crate) resumes: Resumes,
     pub(crate) limit: Option<Duration>,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) progress: Progress,
@@ -394,13 +394,13 @@ impl Calls {
             inputs: Value::Object(call.arguments.clone()),
             depth: call.depth,
             is_test: call.in_test,
-            resumes: call.resumes,
+            resumes: call.resumes == Resumes::Always,
             limit: call.limit,
             idempotency_key: call.idempotency_key.clone(),
             origin: call.origin.clone(),
             ..InvokeRequest::default()
         };
-        let run = Run { found: &found, facts, asked: call.asked(), caller: call.permission, recording: Some(recording) };
+        let run = Run { found: &found, facts, asked: call.asked(), caller: call.permission, call: Some((call, recording)) };
         let reply = self.run_permitted(call.scope, run, request).await?;
         traces.waits_for = reply.waits_for;
         traces.goes_on = reply.code == 202;
@@ -473,6 +473,9 @@ impl Calls {
     async fn run_renewed(&self, target: &ActionTarget, call: &Call, recording: &Recording) -> Result<ToolResult, CallError> {
         let ActionTarget { integration, connection, action } = target;
         let usable = self.0.connections.usable(connection, integration).await?;
+        if !action.read_only {
+            self.note_sent(call, recording.id).await?;
+        }
         recording.intend(!action.read_only, connection.row_id()).await?;
         let key = &upstream_key(call);
         let attempt = |usable: Arc<Usable>| async move {

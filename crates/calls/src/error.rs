@@ -91,7 +91,10 @@ impl CallError {
 
     /// Whether the service was certainly not asked to do anything.
     pub(crate) fn is_unsent(&self) -> bool {
-        matches!(self, Self::Connection(_) | Self::Arguments(_) | Self::Unusable(_) | Self::NotRecorded(_) | Self::Work(_))
+        matches!(
+            self,
+            Self::Connection(_) | Self::Arguments(_) | Self::Unusable(_) | Self::InProgress(_) | Self::NotRecorded(_) | Self::Work(_)
+        )
     }
 
     /// Whether nobody can tell if the tool did its work.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::json::sorted;
-use kernel::{CallId, ProjectId, Scope};
+use kernel::{CallId, CallRef, ProjectId, Scope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use store::{StoreError, args};
@@ -22,6 +22,18 @@ pub(crate) struct Reservation {
     call: CallId,
 }
 
+/// What becomes of a call whose key an earlier try took, where nobody knows how that ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resumes {
+    /// The earlier try may be under way, so this one is refused.
+    #[default]
+    Never,
+    /// It is made again if the earlier try was not sent. That one is not sent any more.
+    IfUnsent,
+    /// It is made again: the earlier try has certainly ended, and a repetition does no harm.
+    Always,
+}
+
 /// What is known about a key.
 #[derive(Debug)]
 pub(crate) enum KeyState {
@@ -38,14 +50,16 @@ impl Calls {
         }
         // Two keys of one project do not share results, nor do two end users of one key: each sees only what was called for it.
         let project = call.scope.project;
-        let name = format!("{}:{key}", caller(&call.scope));
+        let name = stored_name(call, key);
+        // What we do ourselves is not noted when it begins, so it may have been done.
+        let is_unsent = !matches!(call.target, CallRef::Reserved { .. });
         let print = fingerprint(&call.target.to_string(), &Value::Object(call.arguments.clone()));
         let now = self.0.clock.now();
         let mut tx = self.0.db.begin().await?;
         tx.execute("delete from tool_idempotency where project_id = $1 and created_at < $2", args![project, now.minus(KEPT_FOR)]).await?;
-        let sql = "insert into tool_idempotency (project_id, name, fingerprint, call_id, created_at) values ($1, $2, $3, $4, $5) \
+        let sql = "insert into tool_idempotency (project_id, name, fingerprint, call_id, created_at, is_unsent) values ($1, $2, $3, $4, $5, $6) \
                    on conflict (project_id, name) do nothing";
-        let first = tx.execute(sql, args![project, name.as_str(), print.as_slice(), id, now]).await? == 1;
+        let first = tx.execute(sql, args![project, name.as_str(), print.as_slice(), id, now, is_unsent]).await? == 1;
         if first {
             tx.commit().await?;
             return Ok(KeyState::First(Reservation { project, name, call: id }));
@@ -61,14 +75,32 @@ impl Calls {
         }
         match row.get::<Option<Value>>("reply")? {
             Some(reply) => Ok(KeyState::Done(read(call, row.get("call_id")?, &reply))),
-            None if call.resumes => {
-                let sql = "update tool_idempotency set call_id = $3, created_at = $4 where project_id = $1 and name = $2 and reply is null";
-                self.0.db.execute(sql, args![project, name.as_str(), id, now]).await?;
-                Ok(KeyState::First(Reservation { project, name, call: id }))
-            }
+            None if self.take_over(call, &name, id).await? => Ok(KeyState::First(Reservation { project, name, call: id })),
             None => Err(CallError::InProgress(
                 "The first call with this Idempotency-Key has not ended, or its outcome is not known. It is not run again.".to_owned(),
             )),
+        }
+    }
+
+    /// Takes the key from an earlier try, where the call may be made again. A call that was not sent by then is not sent by its first try.
+    async fn take_over(&self, call: &Call, name: &str, id: CallId) -> Result<bool, StoreError> {
+        let also_sent = match call.resumes {
+            Resumes::Never => return Ok(false),
+            Resumes::IfUnsent => false,
+            Resumes::Always => true,
+        };
+        let sql = "update tool_idempotency set call_id = $3, created_at = $4 \
+                   where project_id = $1 and name = $2 and reply is null and (is_unsent or $5)";
+        Ok(self.0.db.execute(sql, args![call.scope.project, name, id, self.0.clock.now(), also_sent]).await? == 1)
+    }
+
+    /// Notes that a call is about to be sent, under the key that it has.
+    pub(crate) async fn note_sent(&self, call: &Call, id: CallId) -> Result<(), CallError> {
+        let Some(key) = &call.idempotency_key else { return Ok(()) };
+        let sql = "update tool_idempotency set is_unsent = false where project_id = $1 and name = $2 and call_id = $3";
+        match self.0.db.execute(sql, args![call.scope.project, stored_name(call, key), id]).await? {
+            0 => Err(CallError::InProgress("A later try has taken over this Idempotency-Key. This one was not sent.".to_owned())),
+            _ => Ok(()),
         }
     }
 
@@ -115,6 +147,11 @@ pub(crate) fn upstream_key(call: &Call) -> String {
     let digest = Sha256::new().chain_update(caller).chain_update([0]).chain_update(print).finalize();
     let bytes: [u8; 16] = std::array::from_fn(|index| digest[index]);
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
+/// What a key is kept under: its caller's name for it, with the caller.
+fn stored_name(call: &Call, key: &str) -> String {
+    format!("{}:{key}", caller(&call.scope))
 }
 
 /// Who calls, and for whom.

@@ -33,6 +33,7 @@ use egress::Egress;
 use kernel::seal::Sealer;
 use kernel::{ApprovalId, Clock, ProjectId, Shared};
 use store::{Db, Remembered};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use work::Workers;
@@ -48,6 +49,7 @@ pub use call::{CallReply, CallRequest, UsedAccount, read_arguments};
 pub use connected::GatewayContext;
 pub use error::CallError;
 pub use explain::Explanation;
+pub use idempotency::Resumes;
 pub use notices::{Notice, NoticeWay};
 pub use platform::{NoRoute, OpRequest, OwnRoutes};
 pub use policy::{PolicyView, ProjectPolicy};
@@ -85,6 +87,8 @@ struct Inner {
     /// For how many days projects keep arguments and results.
     keepings: Remembered<ProjectId, i64>,
     runnables: Remembered<runs::RunKey, Arc<runs::Runnable>>,
+    /// Changes with every decision of a person that is made on this node.
+    decisions: watch::Sender<()>,
     /// Calls under way.
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -156,6 +160,7 @@ impl Calls {
             accounts,
             egress,
             notice_turns: notices::Turns::default(),
+            decisions: watch::Sender::new(()),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }));

@@ -8,10 +8,11 @@ use futures_util::future::BoxFuture;
 use kernel::{ApprovalId, CallRef, ProjectId, Scope, json};
 use serde_json::{Map, json};
 use store::StoreError;
+use tokio::sync::watch;
 use work::{LARGE, SMALL};
 use workflows::{InvokeReply, InvokeRequest, NotRun, References, Retrieved, Runs, WorkflowError};
 
-use crate::call::Recording;
+use crate::call::{Call, Recording};
 use crate::permission::ToolFacts;
 use crate::policy::{DefaultVerdict, PermissionRequest};
 use crate::{CallError, Calls};
@@ -43,8 +44,8 @@ pub(crate) struct Run<'a> {
     pub(crate) asked: PermissionRequest<'a>,
     /// The caller's own word; it can only be stricter than the project's.
     pub(crate) caller: Option<Verdict>,
-    /// The row of the call that runs it, if it is one.
-    pub(crate) recording: Option<&'a Recording>,
+    /// The call that runs it, if it is one, and its row.
+    pub(crate) call: Option<(&'a Call, &'a Recording)>,
 }
 
 impl Calls {
@@ -52,8 +53,12 @@ impl Calls {
     pub(crate) async fn run_permitted(&self, scope: Scope, run: Run<'_>, request: InvokeRequest) -> Result<InvokeReply, CallError> {
         self.0.workflows.check_room(scope.project).await?;
         let permit = self.permit(scope, &run.facts, run.asked, run.caller, DefaultVerdict::Run).await?;
-        if let Some(recording) = run.recording {
+        if let Some((call, recording)) = run.call {
             recording.note_permit(permit);
+            if let Err(error) = self.note_sent(call, recording.id()).await {
+                self.give_back(scope, permit).await?;
+                return Err(error);
+            }
             self.intend(scope, recording, true, permit).await?;
         }
         Ok(self.0.executor.run(scope, run.found, request).await)
@@ -71,7 +76,7 @@ impl Calls {
         whole.extend(request.origin.delivery.map(|delivery| ("delivery".to_owned(), json!(delivery))));
         let (all_tries, agent) = (request.origin.delivery.is_some(), request.origin.agent);
         let asked = PermissionRequest { arguments: &inputs, whole: &whole, all_tries, agent, never_asks: false };
-        self.run_permitted(scope, Run { found, facts, asked, caller: None, recording: None }, request).await
+        self.run_permitted(scope, Run { found, facts, asked, caller: None, call: None }, request).await
     }
 
     /// What is run, remembered: the same few workflows run again and again.
@@ -105,5 +110,9 @@ impl Runs for Calls {
 
     fn undecided(&self, project: ProjectId) -> BoxFuture<'_, Result<HashSet<ApprovalId>, StoreError>> {
         Box::pin(Calls::undecided(self, project))
+    }
+
+    fn decisions(&self) -> watch::Receiver<()> {
+        Calls::decisions(self)
     }
 }

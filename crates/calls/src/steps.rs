@@ -11,6 +11,7 @@ use tracing::Instrument;
 use work::WorkError;
 use workflows::{StepCall, StepCaller, StepError, WorkflowError};
 
+use crate::idempotency::Resumes;
 use crate::{CallError, CallRequest, Calls, Inner, ToolResult, reserved};
 
 /// Knows the calls without keeping them alive: they hold the workflows that hold this.
@@ -37,8 +38,11 @@ impl StepCaller for Caller {
                 idempotency_key: call.idempotency_key,
                 depth: call.depth,
                 in_test: call.in_test,
-                // Without this, a call that an earlier try left open is refused, and not made a second time.
-                resumes: call.resumes && !stops,
+                resumes: match (call.resumes, stops) {
+                    (false, _) => Resumes::Never,
+                    (true, true) => Resumes::IfUnsent,
+                    (true, false) => Resumes::Always,
+                },
                 origin: call.origin,
                 ..CallRequest::default()
             };

@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 use crate::document::{Document, finished};
 use crate::edge::{mount, watch};
 use crate::{
-    App, access, admin, agents, aliases, chat, dashboard, end_users, environments, grants, keys, mcp, oauth, operations, pages, people,
-    project, secrets, tools, triggers, workflows,
+    App, access, admin, agents, aliases, dashboard, end_users, environments, grants, keys, mcp, model_api, oauth, operations, pages,
+    people, project, secrets, tools, triggers, workflows,
 };
 
 /// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
@@ -161,8 +161,9 @@ fn workflow_table() -> OpenApiRouter<App> {
         .routes(routes!(workflows::runs::fetch))
         .routes(routes!(workflows::runs::cancel))
         .routes(routes!(workflows::stream::events))
-        .routes(routes!(chat::models))
-        .routes(routes!(chat::completions))
+        .routes(routes!(model_api::models))
+        .routes(routes!(model_api::completions::completions))
+        .routes(routes!(model_api::responses::create))
         .routes(routes!(workflows::runs::signing_secret))
         .routes(routes!(workflows::history::query))
         .routes(routes!(workflows::history::create))

@@ -173,21 +173,20 @@ impl Db {
         }
     }
 
-    /// Tells the other nodes of this database that there is something to see. SQLite has one.
-    pub async fn tell(&self, channel: &str) -> Result<(), StoreError> {
+    /// Tells the other nodes of this database that there is something to see, in less than 8000 bytes. SQLite has one node.
+    pub async fn tell(&self, channel: &str, words: &str) -> Result<(), StoreError> {
         match self {
             Self::Sqlite(_) => Ok(()),
-            Self::Postgres(server) => server.tell(channel).await,
+            Self::Postgres(server) => server.tell(channel, words).await,
         }
     }
 
-    /// Calls back whenever a node tells something, until the connection is lost. With SQLite there is nobody to hear.
-    pub async fn listen(&self, channel: &str, heard: impl Fn()) -> Result<(), StoreError> {
+    /// Calls back whenever a node tells something, this one too, until the connection is lost. With SQLite there is nobody to hear.
+    pub async fn listen(&self, channel: &str, heard: impl Fn(&str)) -> Result<(), StoreError> {
         let Self::Postgres(server) = self else { return std::future::pending().await };
         let mut listener = server.listen(channel).await?;
         loop {
-            listener.recv().await?;
-            heard();
+            heard(listener.recv().await?.payload());
         }
     }
 

@@ -62,8 +62,9 @@ impl PgServer {
     }
 
     /// Tells every node that listens.
-    pub(crate) async fn tell(&self, channel: &str) -> Result<(), StoreError> {
-        run(&mut *self.acquire().await?, Query::new("select pg_notify($1, '')", [Arg::from(channel)])?, Want::All).await.map(|_| ())
+    pub(crate) async fn tell(&self, channel: &str, words: &str) -> Result<(), StoreError> {
+        let query = Query::new("select pg_notify($1, $2)", [Arg::from(channel), Arg::from(words)])?;
+        run(&mut *self.acquire().await?, query, Want::All).await.map(|_| ())
     }
 
     pub(crate) async fn listen(&self, channel: &str) -> Result<PgListener, StoreError> {

@@ -127,12 +127,14 @@ impl Triggers {
     /// Runs deliveries until it is told to stop, then finishes what it has begun.
     pub(crate) async fn run_engine(self, stop: CancellationToken) {
         let mut after = Uuid::nil();
-        let (mut looked, mut is_idle): (Option<Instant>, bool) = (None, false);
+        let (mut decisions, mut looked): (_, Option<Instant>) = (self.0.runs.decisions(), None);
         while !stop.is_cancelled() {
-            if looked.is_none_or(|at| at.elapsed() >= LOOK) {
+            // What is decided on this node is heard; another may have stopped before it woke anybody.
+            if looked.is_none_or(|at| at.elapsed() >= IDLE) {
                 looked = Some(Instant::now());
                 match self.ready_the_decided().await {
-                    Ok(waiting) => is_idle = waiting == 0,
+                    Ok(0) => {}
+                    Ok(_) => self.0.news.notify_one(),
                     Err(error) => tracing::error!(%error, "deliveries that wait for an approval could not be looked at"),
                 }
             }
@@ -141,10 +143,11 @@ impl Triggers {
                 tokio::time::sleep(LOOK).await;
             }
             // Where others tell of their deliveries, what is left to find has lost its node.
-            let may_rest = is_idle && self.0.running.total() == 0 && matches!(self.0.db, Db::Postgres(_));
+            let may_rest = self.0.running.total() == 0 && matches!(self.0.db, Db::Postgres(_));
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = self.0.wake.notified() => is_idle = false,
+                () = self.0.wake.notified() => {}
+                Ok(()) = decisions.changed() => looked = None,
                 () = tokio::time::sleep(if may_rest { IDLE } else { LOOK }) => {}
             }
         }

@@ -22,7 +22,7 @@ impl Triggers {
         let tell = async {
             loop {
                 self.0.news.notified().await;
-                if let Err(error) = self.0.db.tell(CHANNEL).await {
+                if let Err(error) = self.0.db.tell(CHANNEL, "").await {
                     tracing::debug!(%error, "other nodes could not be told of deliveries; they find them by themselves");
                 }
                 tokio::time::sleep(TELL_EVERY).await;
@@ -34,7 +34,7 @@ impl Triggers {
     pub(crate) async fn run_listening(self, stop: CancellationToken) {
         let listen = async {
             loop {
-                if let Err(error) = self.0.db.listen(CHANNEL, || self.0.wake.notify_one()).await {
+                if let Err(error) = self.0.db.listen(CHANNEL, |_| self.0.wake.notify_one()).await {
                     tracing::debug!(%error, "other nodes are not heard now; their deliveries are found by looking");
                 }
                 tokio::time::sleep(AGAIN).await;

@@ -48,6 +48,8 @@ pub struct InvokeRequest {
     pub origin: Origin,
     /// Tools that whoever asks an agent calls itself: `{name, description, parameters}` each.
     pub caller_tools: Vec<Value>,
+    /// The run of the same agent whose conversation goes on.
+    pub continues: Option<RunId>,
     /// Runs nothing but agents, because only they can be followed while they run.
     pub agents_only: bool,
 }

@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use kernel::{ApprovalId, ProjectId, Scope};
 use serde_json::Value;
 use store::StoreError;
+use tokio::sync::watch;
 
 use crate::{InvokeReply, InvokeRequest, WorkflowError};
 
@@ -17,6 +18,9 @@ pub trait Runs: Send + Sync + std::fmt::Debug {
 
     /// The project's approvals that nobody has decided.
     fn undecided(&self, project: ProjectId) -> BoxFuture<'_, Result<HashSet<ApprovalId>, StoreError>>;
+
+    /// Hears whenever a person decides something, on this node.
+    fn decisions(&self) -> watch::Receiver<()>;
 }
 
 /// Why a workflow was not run.

@@ -1,8 +1,10 @@
-//! A run as streams that clients speak: AG-UI, the UI messages of Vercel's AI SDK, and OpenAI's chat completions. Functions of events; each
-//! encoder remembers only what is open in its stream, so that it is built up again by reading the log from its beginning.
+//! A run as streams that clients speak: AG-UI, the UI messages of Vercel's AI SDK, and OpenAI's chat completions and responses. Functions of
+//! events; each encoder remembers only what is open in its stream, so that it is built up again by reading the log from its beginning.
 
 mod ag_ui;
-mod openai;
+mod chat;
+mod model;
+mod responses;
 mod vercel;
 
 use std::collections::HashMap;
@@ -13,7 +15,9 @@ use serde_json::Value;
 use crate::{AgentRuns, RunError, RunEvent, rows};
 
 pub use ag_ui::AgUi;
-pub use openai::{ChatAnswer, ChatChunks, Ending, run_named};
+pub use chat::Completion;
+pub use model::{Ending, ModelAnswer, run_named};
+pub use responses::{Response, ResponseFrame, response_id, run_of_response};
 pub use vercel::{Vercel, plain_messages};
 
 /// How tools of a run are to be shown, by their names.
@@ -33,7 +37,7 @@ pub trait Encoder: Send {
 impl AgentRuns {
     /// How the tools of a run are to be shown, where its author says so.
     pub async fn renders(&self, scope: Scope, id: RunId) -> Result<Renders, RunError> {
-        let config = rows::config(&self.0.db, scope.project, id).await?.ok_or(RunError::NotFound)?;
+        let config = rows::config(&self.0.parts.db, scope.project, id).await?.ok_or(RunError::NotFound)?;
         Ok(renders(&config["data"]))
     }
 }

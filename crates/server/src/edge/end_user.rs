@@ -11,7 +11,7 @@ use crate::App;
 pub(crate) const END_USER: &str = "toolyard-end-user";
 
 /// Where a request can be for an end user. Elsewhere the header is refused, because it would change nothing.
-const FOR_END_USERS: [&str; 13] = [
+const FOR_END_USERS: [&str; 14] = [
     "/tools/connections",
     "/tools/call",
     "/tools/calls",
@@ -25,6 +25,7 @@ const FOR_END_USERS: [&str; 13] = [
     "/workflows/invoke",
     "/workflows/runs",
     "/mcp",
+    "/v1",
 ];
 
 fn is_for_end_users(path: &str) -> bool {

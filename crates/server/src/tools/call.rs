@@ -227,7 +227,6 @@ pub(crate) fn request(app: &App, headers: &HeaderMap, data: CallData) -> ApiResu
         permission: read_permission(data.permission.as_deref())?,
         depth: 0,
         in_test: is_test(headers),
-        resumes: false,
         limit: Some(run_limit(limit)),
         ..CallRequest::default()
     };

@@ -9,6 +9,7 @@ use model_fake::{Conversation, Fault, ModelServer, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::approvals::{ask_before, decide};
+use crate::end_users::{connect_for, key_used};
 use crate::reserved::{commit, workflow};
 use crate::support::{Database, Fake, Reply, Test, on_both, until};
 use crate::triggers::{deliveries, send, webhook};
@@ -63,6 +64,12 @@ async fn project(test: &Test) -> Scope {
 
 fn id_of(answer: &Value) -> RunId {
     answer["meta"]["run_id"].as_str().unwrap().parse().unwrap()
+}
+
+/// A request for an end user.
+async fn as_user(test: &Test, user: &str, method: Method, path: &str, body: Option<Value>) -> Reply {
+    let request = http::Request::builder().method(method).uri(path).header("authorization", format!("ApiKey {}", test.owner));
+    test.send(crate::support::with_body(request.header("toolyard-end-user", user), body)).await
 }
 
 on_both! {
@@ -329,5 +336,59 @@ on_both! {
         }
         let misplaced = json!({"workflow": {"slug": "wrong", "name": "Wrong", "data": {"kind": "echo", "instructions": "x"}}});
         assert!(test.post("/simple/workflows/", misplaced).await.detail(422).contains("belongs to workflows of kind agent"));
+    }
+
+    async fn an_agent_acts_with_the_accounts_of_its_end_user(test: &Test) {
+        let fake = Fake::start().await;
+        let model = ModelServer::start(Script::function(|said: &Conversation| {
+            let tool = |part: &str| said.tools.iter().find(|tool| tool.contains(part)).cloned().unwrap_or_default();
+            match (said.last_user(), said.turns_since_user()) {
+                ("look", 0) => Turn::call(tool("GET_A_THING"), json!({"owner": "o", "path": "p"})),
+                ("make", 0) => Turn::call(tool("MAKE_A_THING"), json!({"title": "paid"})),
+                _ => Turn::say(format!("{} messages", said.messages.len())),
+            }
+        })).await;
+        // Nobody has an account when the agent is saved: whose it will be is known when it runs.
+        let auto = |action: &str| json!({"type": "gateway", "provider": "native", "integration": "fake", "action": action, "connection": "auto"});
+        workflow(test, "helper", agent(&model, |data| data["tools"] = json!([auto("GET_A_THING"), auto("MAKE_A_THING")]))).await;
+        connect_for(test, &fake, "alice", None, "sk-alice-123456").await;
+        connect_for(test, &fake, "bob", None, "sk-bob-123456").await;
+        ask_before(test, "tools.native.fake.MAKE_*", "ask").await;
+        let say = async |user: &str, message: &str| {
+            let body = json!({"references": {"workflow": {"slug": "helper"}}, "data": {"inputs": {"message": message}}, "session_id": "s"});
+            as_user(test, user, Method::POST, "/workflows/invoke", Some(body)).await
+        };
+        for (user, messages) in [("alice", "3 messages"), ("bob", "3 messages"), ("alice", "7 messages")] {
+            assert_eq!(say(user, "look").await.expect(200)["data"]["outputs"]["text"], messages, "each has a session of their own");
+            assert_eq!(key_used(&fake), format!("sk-{user}-123456"));
+        }
+        // As a model too.
+        let asked = json!({"model": "agent:helper", "messages": [{"role": "user", "content": "look"}]});
+        as_user(test, "bob", Method::POST, "/v1/chat/completions", Some(asked)).await.expect(200);
+        assert_eq!(key_used(&fake), "sk-bob-123456");
+        // A run that waits is its user's, and so is what it waits for.
+        let answer = say("alice", "make").await.expect(202);
+        let (run, approval) = (answer["meta"]["run_id"].as_str().unwrap(), answer["data"]["outputs"]["approval"]["id"].as_str().unwrap());
+        let path = format!("/workflows/runs/{run}");
+        as_user(test, "alice", Method::GET, &path, None).await.expect(200);
+        for (method, path) in [(Method::GET, path.clone()), (Method::GET, format!("{path}/events")), (Method::POST, format!("{path}/cancel"))] {
+            as_user(test, "bob", method, &path, None).await.expect(404);
+        }
+        assert_eq!(as_user(test, "bob", Method::GET, "/workflows/runs?state=open", None).await.expect(200)["count"], 0);
+        assert_eq!(as_user(test, "bob", Method::GET, "/tools/approvals?status=pending", None).await.expect(200)["count"], 0);
+        decide(test, approval, "approve").await;
+        test.yard.agent_runs.start().await.unwrap();
+        assert_eq!(ended(test, &answer).await["agent"]["state"], "done");
+        assert_eq!(key_used(&fake), "sk-alice-123456");
+        // Somebody who is forgotten leaves nothing, and what waits for them ends.
+        let answer = say("alice", "make").await.expect(202);
+        let export = test.get("/end-users/alice").await.expect(200);
+        assert_eq!(export["data"]["agent_runs"].as_array().unwrap().len(), 4, "{export:#}");
+        let forgotten = test.delete("/end-users/alice").await.expect(200)["forgotten"].take();
+        assert_eq!(forgotten["agent_runs"], 4, "{forgotten}");
+        test.get(&format!("/workflows/runs/{}", answer["meta"]["run_id"].as_str().unwrap())).await.expect(404);
+        assert_eq!(test.get("/workflows/runs?state=open").await.expect(200)["count"], 0);
+        assert_eq!(say("alice", "hello").await.expect(200)["data"]["outputs"]["text"], "1 messages", "the session is gone too");
+        assert_eq!(say("bob", "hello").await.expect(200)["data"]["outputs"]["text"], "5 messages");
     }
 }

@@ -26,6 +26,11 @@ fn play(conversation: &Conversation) -> Turn {
         "tool" => Turn::say("It is there."),
         "mine" if first => Turn::call("client_weather", json!({"city": "Paris"})),
         "mine" => Turn::say(format!("You told me: {}", conversation.last_results().join(" "))),
+        "both" if first => Turn::say("One moment.")
+            .and_call(GET, json!({"owner": "o", "path": "both"}))
+            .and_call("client_weather", json!({"city": "Rome"})),
+        "both" => Turn::say(format!("I know {}: {}", conversation.last_results().len(), conversation.last_results().join(" "))),
+        "and before?" => Turn::say(format!("{} messages", conversation.messages.len())),
         said if said.starts_with("approve") => match conversation.last_results().first() {
             None => Turn::call(MAKE, json!({"title": format!("paid, {said}")})),
             Some(result) if result.contains("denied") => Turn::say("As you wish."),

@@ -20,7 +20,7 @@ fn thing() -> Value {
 }
 
 /// Connects the fake service for an end user, with a key that says whose it is.
-async fn connect_for(test: &Test, fake: &Fake, end_user: &str, alias: Option<&str>, key: &str) -> Value {
+pub async fn connect_for(test: &Test, fake: &Fake, end_user: &str, alias: Option<&str>, key: &str) -> Value {
     let data = json!({"auth_scheme": "api_key", "credentials": {"base": fake.url, "api_key": key}});
     let connection = json!({"provider_key": "native", "integration_key": "fake", "end_user": end_user, "alias": alias, "data": data});
     test.post("/tools/connections", json!({"connection": connection})).await.expect(200)["connection"].take()
@@ -33,7 +33,7 @@ async fn call_for(test: &Test, end_user: &str, name: &str, arguments: Value) -> 
 }
 
 /// The key that the last call showed to the service.
-fn key_used(fake: &Fake) -> String {
+pub fn key_used(fake: &Fake) -> String {
     fake.seen().last().unwrap()["headers"]["x-api-key"].as_str().unwrap().to_owned()
 }
 

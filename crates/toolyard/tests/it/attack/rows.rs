@@ -395,6 +395,7 @@ impl World {
             "add_agent_tool" => json!({"id": "fake"}),
             "fetch_agent_toolset" => json!({"prompt": "read a fake thing"}),
             "create_agent_completion" => json!({"model": "agent:talker", "messages": [{"role": "user", "content": name}]}),
+            "create_agent_response" => json!({"model": "agent:talker", "input": name}),
             "invoke_workflow" => {
                 json!({"references": {"workflow": {"id": self.named(rows, "workflow_id", operation).await}}, "data": {"inputs": {"a": 1}}})
             }

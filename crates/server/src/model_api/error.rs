@@ -1,0 +1,110 @@
+//! Failures in the words of OpenAI's API.
+
+use std::collections::BTreeMap;
+
+use agent_runs::RunError;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde::Serialize;
+use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder, response};
+use utoipa::{IntoResponses, ToSchema};
+
+use crate::edge::{ApiError, Json};
+
+/// A failure in the words of this surface.
+#[derive(Debug)]
+pub(crate) struct ModelApiError {
+    status: StatusCode,
+    kind: &'static str,
+    code: String,
+    message: String,
+}
+
+impl ModelApiError {
+    pub(super) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
+        let kind = match status.as_u16() {
+            401 => "authentication_error",
+            403 => "permission_error",
+            429 => "rate_limit_error",
+            500.. => "server_error",
+            _ => "invalid_request_error",
+        };
+        Self { status, kind, code: code.to_owned(), message: message.into() }
+    }
+
+    pub(super) fn bad_request(code: &str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// How a run failed. Clients ask again by themselves after 409 and above 500, which would begin another run.
+    pub(super) fn of_run(code: i64, message: impl Into<String>) -> Self {
+        let status = match code {
+            400 | 403 | 404 | 422 | 429 => u16::try_from(code).ok().and_then(|code| StatusCode::from_u16(code).ok()),
+            406 => Some(StatusCode::NOT_FOUND),
+            _ => None,
+        };
+        let code = if code == 406 { "model_not_found".to_owned() } else { code.to_string() };
+        Self { kind: "agent_error", ..Self::new(status.unwrap_or(StatusCode::FAILED_DEPENDENCY), &code, message) }
+    }
+}
+
+impl From<ApiError> for ModelApiError {
+    fn from(error: ApiError) -> Self {
+        Self::new(error.status(), error.code().name(), error.message())
+    }
+}
+
+impl From<RunError> for ModelApiError {
+    fn from(error: RunError) -> Self {
+        ApiError::from(error).into()
+    }
+}
+
+impl IntoResponse for ModelApiError {
+    fn into_response(self) -> Response {
+        let error = ModelError { message: self.message, kind: self.kind, param: None, code: self.code };
+        (self.status, Json(ModelFailure { error })).into_response()
+    }
+}
+
+/// Why a request failed, as OpenAI's API says it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelFailure {
+    pub error: ModelError,
+}
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelError {
+    pub message: String,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Always nothing: the message names the place.
+    pub param: Option<String>,
+    pub code: String,
+}
+
+/// The failures of every route of this surface. A route names one more itself, with the body, because that is what puts the body's schema
+/// into the document.
+pub(super) struct ModelFailures;
+
+const FAILURES: [(&str, &str); 7] = [
+    ("400", "The messages, the input or the tools do not fit"),
+    ("401", "No key, or a bad one"),
+    ("403", "The key lacks a permission, or the project does not allow it"),
+    ("404", "No such agent"),
+    ("422", "Not of the documented shape, or the run failed or took too long for an answer in one piece"),
+    ("424", "The agent's model failed"),
+    ("429", "The project has as many runs as it may"),
+];
+
+impl IntoResponses for ModelFailures {
+    fn responses() -> BTreeMap<String, RefOr<response::Response>> {
+        let failure = |(status, description): (&str, &str)| {
+            let content = Content::new(Some(Ref::from_schema_name("ModelFailure")));
+            let response = ResponseBuilder::new().description(description).content("application/json", content).build();
+            (status.to_owned(), RefOr::T(response))
+        };
+        FAILURES.into_iter().map(failure).collect()
+    }
+}
