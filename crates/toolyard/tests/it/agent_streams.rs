@@ -2,17 +2,18 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 
 use http::Method;
 use model_fake::{Conversation, Fault, ModelServer, Script, Turn};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use crate::agent_runs::agent;
 use crate::binary::Server;
-use crate::support::{Fake, fake_connection, repository};
+use crate::support::{Fake, fake_connection, repository, until};
 
 const MAKE: &str = "tools__native__fake__MAKE_A_THING__main";
 const GET: &str = "tools__native__fake__GET_A_THING__main";
@@ -51,8 +52,12 @@ struct House {
 
 /// A server with one agent, `maker`, whose calls that make something a person has to allow.
 async fn house() -> House {
+    house_with(|_| {}).await
+}
+
+async fn house_with(change: impl Fn(&mut Command)) -> House {
     let (dir, fake, model) = (TempDir::new().unwrap(), Fake::start().await, ModelServer::start(Script::function(play)).await);
-    let server = Server::start(dir.path(), |_| {}).await;
+    let server = Server::start(dir.path(), change).await;
     let credentials = json!({"base": fake.url, "api_key": "sk-fake-123456"});
     server.post("/tools/connections/", fake_connection("main", &json!({"auth_scheme": "api_key", "credentials": credentials}))).await;
     let policy = json!({"permissions": {"rules": [{"pattern": "tools.native.fake.MAKE_*", "permission": "ask"}]}});
@@ -79,6 +84,36 @@ async fn javascript_clients_read_the_streams_of_agents() {
 #[tokio::test]
 async fn the_official_python_client_talks_to_an_agent_as_to_a_model() {
     clients(repository().join("target/test-venv/bin/python"), "tests/python/agent_models.py").await;
+}
+
+#[tokio::test]
+async fn opentelemetry_reads_the_traces_of_runs() {
+    let got: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let take = {
+        let got = got.clone();
+        move |axum::Json(request): axum::Json<Value>| async move { got.lock().unwrap().push(request) }
+    };
+    let router = axum::Router::new().route("/v1/traces", axum::routing::post(take));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let house = house_with(|command| drop(command.env("TOOLYARD_OTLP_ENDPOINT", &endpoint))).await;
+    for said in ["tool", "plain", "fail"] {
+        let body = json!({"references": {"workflow": {"slug": "maker"}}, "data": {"inputs": {"message": said}}, "session_id": "s-1"});
+        house.server.send(Method::POST, "/workflows/invoke", Some(body)).await;
+    }
+    until("the traces come", async || got.lock().unwrap().len() == 3).await;
+    let lines: String = got.lock().unwrap().iter().take(2).map(|request| format!("{request}\n")).collect();
+    assert!(!lines.contains("Hello from the agent"), "nothing that was said is told: {lines}");
+    let failed = got.lock().unwrap()[2].to_string();
+    assert!(failed.contains(r#"{"key":"error.type","value":{"stringValue":"424"}}"#), "{failed}");
+    let mut command = Command::new(repository().join("target/test-venv/bin/python"));
+    command.arg(repository().join("tests/python/otlp.py")).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.kill_on_drop(true).spawn().expect("the script runs; `./test` installs what it needs");
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    let (said, cried) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.trim() == "ok", "{said}\n{cried}\n{lines}");
 }
 
 /// What `toolyard agent chat` says to these lines.
