@@ -194,6 +194,9 @@ async fn parked(server: &Server, client: &Egress, model: &str, args: &AgentsArgs
     let after = server.memory()?;
     report.add("parked_before_mib", format!("memory before {most} runs wait"), "MiB", before);
     report.add("parked_after_mib", format!("memory while {most} runs wait"), "MiB", after);
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand runs")]
+    let each = (after - before) * 1024.0 / most.max(1) as f64;
+    report.add("parked_kib_each", "memory of a run that waits", "KiB", each);
     report.add("parked_seconds", format!("until {most} runs wait"), "s", took.as_secs_f64());
     Ok(())
 }
