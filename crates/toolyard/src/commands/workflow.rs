@@ -247,6 +247,12 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             let body = json!({"references": which.references(&slug, ""), "data": {"inputs": inputs}});
             let reply = client.doing(format!("running {slug}")).post("/workflows/invoke", &body).await?;
             print::json(if json { &reply } else { &reply["data"]["outputs"] });
+            let run = reply["meta"]["run_id"].as_str();
+            if let Some(run) = run.filter(|_| reply["status"]["code"] == 202) {
+                let asked = reply["data"]["outputs"]["approval"]["url"].as_str();
+                eprintln!("{}", asked.map_or_else(|| "the run goes on".to_owned(), |url| format!("the run waits for a person: {url}")));
+                eprintln!("hint: `toolyard workflow runs show {run}` shows how far it is");
+            }
             Ok(())
         }
         WorkflowCommand::Runs(RunsArgs { command: Some(RunsCommand::Show { id, json, remote }), .. }) => {
