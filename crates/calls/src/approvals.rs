@@ -148,6 +148,10 @@ impl Permit {
         Ok(Self { approval: Some(row.get("id")?), waited: waited.map(Duration::from_micros) })
     }
 
+    pub(crate) fn approval(self) -> Option<ApprovalId> {
+        self.approval
+    }
+
     /// How long a person took to say yes.
     pub(crate) fn waited(self) -> Option<Duration> {
         self.waited

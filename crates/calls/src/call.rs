@@ -142,13 +142,21 @@ struct Traces {
     account: Option<UsedAccount>,
 }
 
+/// What is found out about a call on its way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Noted {
+    timings: Timings,
+    /// The approval that was used up for it.
+    approval: Option<ApprovalId>,
+}
+
 /// The row of a call under way; it is written also when the caller goes away in the middle.
 pub(crate) struct Recording {
     id: CallId,
     audit: Audit,
     record: Option<CallRecord>,
     started: Instant,
-    timings: Mutex<Timings>,
+    noted: Mutex<Noted>,
 }
 
 impl Recording {
@@ -159,27 +167,28 @@ impl Recording {
     /// Writes down what is about to go out. A read does so only where the operator wants it.
     pub(crate) async fn intend(&self, changes: bool, connection: Option<ConnectionId>) -> Result<(), CallError> {
         let (true, Some(record)) = (changes || self.audit.settings.reads_first, &self.record) else { return Ok(()) };
-        let record = CallRecord { outcome: Outcome::Running, message: None, connection, ..record.clone() };
+        let approval = self.noted.lock().unwrap_or_else(PoisonError::into_inner).approval;
+        let record = CallRecord { outcome: Outcome::Running, message: None, connection, approval, ..record.clone() };
         self.audit.intend(record).await.map_err(CallError::NotRecorded)
     }
 
     /// Notes where a part of the time went.
     fn note(&self, part: impl FnOnce(&mut Timings)) {
-        part(&mut self.timings.lock().unwrap_or_else(PoisonError::into_inner));
+        part(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner).timings);
     }
 
-    /// Notes how long a person took, where one was asked.
+    /// Notes a person's yes and how long it took, where one was asked.
     pub(crate) fn note_permit(&self, permit: Permit) {
-        if let Some(waited) = permit.waited() {
-            self.note(|timings| timings.approval = Some(waited));
-        }
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.approval = permit.approval();
+        noted.timings.approval = permit.waited();
     }
 
     /// The row with what is known at its end.
     fn ended(&mut self) -> Option<CallRecord> {
-        let timings = *self.timings.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Noted { timings, approval } = *self.noted.get_mut().unwrap_or_else(PoisonError::into_inner);
         let record = self.record.take()?;
-        Some(CallRecord { duration: self.started.elapsed(), timings, ..record })
+        Some(CallRecord { duration: self.started.elapsed(), timings, approval: record.approval.or(approval), ..record })
     }
 
     pub(crate) async fn finish(mut self, reply: &Result<CallReply, CallError>, connection: Option<ConnectionId>) {
@@ -192,8 +201,13 @@ impl Recording {
             Err(error @ CallError::Waiting(_)) => (Outcome::Waiting, Some(error.to_string())),
             Err(error) => (Outcome::Failed, Some(error.to_string())),
         };
+        let approval = match reply {
+            Ok(reply) => reply.waits_for,
+            Err(CallError::Waiting(approval)) => Some(approval.id),
+            Err(_) => None,
+        };
         if let Some(record) = &mut self.record {
-            *record = CallRecord { connection, outcome, message, repeats, ..record.clone() };
+            *record = CallRecord { connection, outcome, message, repeats, approval, ..record.clone() };
         }
         self.record = self.ended();
         // Whoever drops this while the writer is busy leaves the row to the drop.
@@ -285,9 +299,10 @@ impl Calls {
             duration: Duration::ZERO,
             timings: Timings::default(),
             repeats: None,
+            approval: None,
             created_at: self.0.clock.now(),
         };
-        Recording { id, audit: self.0.audit.clone(), record: Some(record), started: Instant::now(), timings: Mutex::default() }
+        Recording { id, audit: self.0.audit.clone(), record: Some(record), started: Instant::now(), noted: Mutex::default() }
     }
 
     /// Writes down a permitted call before it is made. One that cannot be written down is not made, and gives its approval back.

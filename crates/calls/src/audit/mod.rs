@@ -10,7 +10,9 @@ mod writer;
 
 use std::time::Duration;
 
-use kernel::{AgentId, CallId, CallRef, ConnectionId, DeliveryId, EndUserId, KeyId, Origin, ProjectId, RunId, Timestamp, UserId, suggest};
+use kernel::{
+    AgentId, ApprovalId, CallId, CallRef, ConnectionId, DeliveryId, EndUserId, KeyId, Origin, ProjectId, RunId, Timestamp, UserId, suggest,
+};
 use store::{PageSize, Row, StoreError, args, page_sql};
 
 use crate::call::tool_name;
@@ -27,7 +29,7 @@ pub(crate) use writer::Audit;
 macro_rules! columns {
     () => {
         "project_id, id, key_id, user_id, call_ref, connection_id, outcome, message, duration_us, created_at, tool, agent_id, run_id, step, \
-         delivery_id, approval_us, queue_us, renewal_us, upstream_us, repeats_id, end_user_id"
+         delivery_id, approval_us, queue_us, renewal_us, upstream_us, repeats_id, end_user_id, approval_id"
     };
 }
 
@@ -127,6 +129,8 @@ pub struct CallRecord {
     pub timings: Timings,
     /// The call whose answer this one got, because it had the same idempotency key.
     pub repeats: Option<CallId>,
+    /// The approval that it waits for, or that it was made with.
+    pub approval: Option<ApprovalId>,
     pub created_at: Timestamp,
 }
 
@@ -155,6 +159,7 @@ impl CallRecord {
             // Rows of an earlier version have it only in words.
             repeats: row.get::<Option<CallId>>("repeats_id")?.or_else(|| message.as_deref()?.strip_prefix(REPEATS)?.parse().ok()),
             message,
+            approval: row.get("approval_id")?,
             created_at: row.get("created_at")?,
         })
     }

@@ -26,10 +26,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 const END: &str = "on conflict (project_id, id) do update set connection_id = excluded.connection_id, outcome = excluded.outcome, \
                    message = excluded.message, duration_us = excluded.duration_us, node_id = null, approval_us = excluded.approval_us, \
                    queue_us = excluded.queue_us, renewal_us = excluded.renewal_us, upstream_us = excluded.upstream_us, \
-                   repeats_id = excluded.repeats_id, stat_bin = excluded.stat_bin";
+                   repeats_id = excluded.repeats_id, approval_id = excluded.approval_id, stat_bin = excluded.stat_bin";
 
 impl CallRecord {
-    fn row(&self, node: Option<Uuid>) -> [(&'static str, Arg<'_>); 23] {
+    fn row(&self, node: Option<Uuid>) -> [(&'static str, Arg<'_>); 24] {
         let message = self.message.as_ref().map(|text| text.chars().filter(|c| *c != '\0').take(MAX_MESSAGE).collect::<String>());
         let micros = |took: Duration| i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
         row! {
@@ -55,6 +55,7 @@ impl CallRecord {
             upstream_us: self.timings.upstream.map(micros),
             repeats_id: self.repeats,
             end_user_id: self.end_user,
+            approval_id: self.approval,
             stat_bin: stats::bin_of(self.outcome, self.duration),
         }
     }

@@ -63,6 +63,9 @@ pub struct RecordBody {
     /// The delivery of a trigger that started that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_id: Option<Uuid>,
+    /// The approval that it waits for, or that it was made with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<Uuid>,
     /// `ok`, `error` (the tool said no), `failed` (it did not run to its end), `waiting` (it was not made, because a person is asked first),
     /// `running` (it has not ended) or `unknown` (the server that made it went away before the end; it may have taken effect).
     pub outcome: &'static str,
@@ -92,6 +95,7 @@ impl RecordBody {
             run_id: record.origin.run.map(Id::uuid),
             step: record.origin.step,
             delivery_id: record.origin.delivery.map(Id::uuid),
+            approval_id: record.approval.map(Id::uuid),
             outcome: record.outcome.name(),
             message: record.message,
             duration_ms: record.duration.as_secs_f64() * 1000.0,

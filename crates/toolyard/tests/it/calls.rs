@@ -246,10 +246,13 @@ on_both! {
         // How long a person took lies before the call.
         crate::approvals::ask_before(test, make, "ask").await;
         let id = crate::approvals::waiting(test, &test.owner, json!({"title": "y"})).await;
+        let waits = newest().await;
+        assert_eq!((&waits["outcome"], &waits["approval_id"]), (&json!("waiting"), &json!(id)), "{waits}");
         test.clock.advance(std::time::Duration::from_secs(90));
         crate::approvals::decide(test, &id, "approve").await;
         test.call(make, json!({"title": "y"})).await.expect(200);
-        assert_eq!(shown(&newest().await).await["timings"]["approval_wait_ms"], 90_000.0);
+        let made = shown(&newest().await).await;
+        assert_eq!((&made["timings"]["approval_wait_ms"], &made["approval_id"]), (&json!(90_000.0), &json!(id)), "{made}");
 
         let stranger = test.key("elsewhere", kernel::Role::Owner, None).await;
         let path = format!("/tools/calls/{}", newest().await["id"].as_str().unwrap());
