@@ -59,9 +59,9 @@ impl DeliveryQuery {
 impl Triggers {
     /// Each with what it belongs to.
     pub async fn deliveries(&self, scope: Scope, query: &DeliveryQuery) -> Result<Page<(Delivery, DeliveryLabels)>, TriggerError> {
-        query.state()?;
+        let state = query.state()?;
         macro_rules! page {
-            ($beyond:literal, $order:literal) => {
+            ($state:literal, $beyond:literal, $order:literal) => {
                 page_sql!(
                     select concat!(
                         delivery_columns!(),
@@ -71,8 +71,9 @@ impl Triggers {
                     bytes "octet_length(data) + coalesce(octet_length(message), 0)",
                     from "trigger_deliveries",
                     where concat!(
-                        "project_id = $1 and ($2 is null or code = $2) and ($3 is null or state = $3) \
-                         and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) and ($6 is null or event_id = $6) \
+                        "project_id = $1 and ($2 is null or code = $2) and ",
+                        $state,
+                        " and ($4 is null or subscription_id = $4) and ($5 is null or schedule_id = $5) and ($6 is null or event_id = $6) \
                          and ($7 is null or created_at <= $7) and ($8 is null or created_at >= $8) and ($9 is null or id ",
                         $beyond,
                         " $9)"
@@ -82,7 +83,15 @@ impl Triggers {
                 )
             };
         }
-        let sql = if query.ascending { page!(">", "asc") } else { page!("<", "desc") };
+        // Dead and cancelled ones are few, and an index has only them; it is found by the word in the text.
+        let sql = match (state, query.ascending) {
+            (Some(State::Dead), true) => page!("state = 'dead' and state = $3", ">", "asc"),
+            (Some(State::Dead), false) => page!("state = 'dead' and state = $3", "<", "desc"),
+            (Some(State::Cancelled), true) => page!("state = 'cancelled' and state = $3", ">", "asc"),
+            (Some(State::Cancelled), false) => page!("state = 'cancelled' and state = $3", "<", "desc"),
+            (_, true) => page!("($3 is null or state = $3)", ">", "asc"),
+            (_, false) => page!("($3 is null or state = $3)", "<", "desc"),
+        };
         let args = args![
             scope.project,
             query.code.as_deref(),

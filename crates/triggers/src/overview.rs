@@ -28,30 +28,83 @@ pub struct Overview {
     pub buckets: Vec<Bucket>,
 }
 
+/// How many rows of a table each part of the time has. Each part is a piece of an index by project and time, which is counted; to group the
+/// rows would sort all of them.
+macro_rules! counted_by {
+    ($table:literal, $time:literal) => {
+        concat!(
+            "with recursive parts (part, low, high) as ( \
+               select cast(0 as bigint), cast($2 as bigint), cast($2 as bigint) + $4 \
+               union all select part + 1, low + $4, high + $4 from parts where part + 1 < $5) \
+             select part, (select count(*) from ",
+            $table,
+            " where project_id = $1 and ",
+            $time,
+            " >= parts.low and ",
+            $time,
+            " < parts.high and ",
+            $time,
+            " < $3) as found from parts"
+        )
+    };
+}
+
+/// The deliveries of a time in states that few have, of which each has an index of its own; times are not looked for by their index, because
+/// it leads to all the others too.
+macro_rules! rare {
+    ($($which:literal),*) => {
+        concat!("select state, part, count(*) as found from (", rare!(@each $($which),*), ") rare group by state, part")
+    };
+    (@each $first:literal $(, $which:literal)*) => {
+        concat!(rare!(@one $first) $(, " union all ", rare!(@one $which))*)
+    };
+    (@one $which:literal) => {
+        concat!(
+            "select state, (created_at - $2) / $4 as part from trigger_deliveries where project_id = $1 and ",
+            $which,
+            " and created_at + 0 >= $2 and created_at + 0 < $3"
+        )
+    };
+}
+
 impl Triggers {
-    /// Counts the events and deliveries of a project by time, each with one query over an index by project and time.
+    /// Counts the events and deliveries of a project by time. Most deliveries are done, so those that are not are counted and taken away.
     pub async fn overview(&self, project: ProjectId, period: Period) -> Result<Overview, TriggerError> {
         let Period { since, until, .. } = period;
         let mut buckets: Vec<Bucket> = period.starts().map(|from| Bucket { from, events: 0, dead: 0 }).collect();
         let mut deliveries: BTreeMap<&'static str, u64> = State::ALL.into_iter().map(|state| (state.name(), 0)).collect();
-        let sql = "select (received_at - $2) / $4 as part, count(*) as found from trigger_events \
-                   where project_id = $1 and received_at >= $2 and received_at < $3 group by part";
+        let counted = || args![project, since, until, period.width(), period.parts()];
+        let rare = rare!(
+            "state in ('ready', 'leased', 'waiting') and subscription_id is not null",
+            "state in ('ready', 'leased', 'waiting') and subscription_id is null",
+            "state = 'dead'",
+            "state = 'cancelled'"
+        );
+        let (came, made, rare) = tokio::try_join!(
+            self.0.db.all(counted_by!("trigger_events", "received_at"), counted()),
+            self.0.db.all(counted_by!("trigger_deliveries", "created_at"), counted()),
+            self.0.db.all(rare, args![project, since, until, period.width()])
+        )?;
         let mut events = 0;
-        for row in &self.0.db.all(sql, args![project, since, until, period.width()]).await? {
+        for row in &came {
             let found = found(row)?;
             events += found;
             part(&mut buckets, row)?.events += found;
         }
-        let sql = "select state, (created_at - $2) / $4 as part, count(*) as found from trigger_deliveries \
-                   where project_id = $1 and created_at >= $2 and created_at < $3 group by state, part";
-        for row in &self.0.db.all(sql, args![project, since, until, period.width()]).await? {
+        let mut done = 0;
+        for row in &made {
+            done += found(row)?;
+        }
+        for row in &rare {
             let (state, found) = (row.get::<String>("state")?, found(row)?);
             let state = State::named(&state).ok_or_else(|| StoreError::Column("state".to_owned()))?;
             *deliveries.entry(state.name()).or_default() += found;
+            done = done.saturating_sub(found);
             if state == State::Dead {
                 part(&mut buckets, row)?.dead += found;
             }
         }
+        deliveries.insert(State::Done.name(), done);
         Ok(Overview { since, until, events, deliveries, buckets })
     }
 }

@@ -66,6 +66,26 @@ on_both! {
         assert_eq!(status["queues"]["deliveries_dead"], 1);
     }
 
+    async fn deliveries_that_have_not_ended_are_counted_apart(test: &Test) {
+        workflow(test, "echo", json!({"kind": "echo"})).await;
+        let hook = webhook(test, "echo", json!({})).await;
+        for _ in 0..2 {
+            send(test, hook["url"].as_str().unwrap(), &[], "{}").await.expect(202);
+        }
+        let data = json!({"event_key": "tick", "schedule": "0 0 1 1 *", "references": {"workflow": {"slug": "echo"}}});
+        let clock = test.post("/triggers/schedules/", json!({"schedule": {"name": "s", "data": data}})).await.expect(200)["schedule"].take();
+        test.post(&format!("/triggers/schedules/{}/run", clock["id"].as_str().unwrap()), json!({})).await.expect(200);
+        let made = deliveries(test, json!({})).await;
+        let first = made.iter().find(|delivery| delivery["subscription_id"] == hook["id"]).unwrap();
+        test.post(&format!("/triggers/deliveries/{}/cancel", first["id"].as_str().unwrap()), json!({})).await.expect(200);
+        test.clock.advance(Duration::from_secs(1));
+        let stats = test.get("/triggers/stats").await.expect(200);
+        assert_eq!(stats["deliveries"], json!({"ready": 2, "leased": 0, "waiting": 0, "done": 0, "dead": 0, "cancelled": 1}));
+        let cancelled = deliveries(test, json!({"state": "cancelled"})).await;
+        assert_eq!((cancelled.len(), &cancelled[0]["id"]), (1, &first["id"]));
+        assert!(deliveries(test, json!({"state": "dead"})).await.is_empty());
+    }
+
     async fn what_cannot_heal_is_not_tried_again(test: &Test) {
         test.yard.triggers.start().await.unwrap();
         let fake = Fake::start().await;
