@@ -165,6 +165,7 @@ fn workflow_table() -> OpenApiRouter<App> {
         .routes(routes!(model_api::completions::completions))
         .routes(routes!(model_api::responses::create))
         .routes(routes!(workflows::runs::signing_secret))
+        .routes(routes!(workflows::check::check))
         .routes(routes!(workflows::history::query))
         .routes(routes!(workflows::history::create))
         .routes(routes!(workflows::history::fetch, workflows::history::edit))

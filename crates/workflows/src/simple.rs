@@ -1,7 +1,7 @@
 //! A history as one thing: an artifact with its default variant and the newest data there.
 
 use kernel::json::size;
-use kernel::{ArtifactId, Budget, Scope};
+use kernel::{ArtifactId, Budget, CallRef, Scope};
 use serde_json::Value;
 use store::Page;
 use work::LARGE;
@@ -14,6 +14,16 @@ use crate::{
 };
 
 impl Workflows {
+    /// Whether data could be saved under a slug: its shape, and that what it names is there. Answers with what its steps call.
+    pub async fn check(&self, scope: Scope, family: Family, slug: &str, data: &Value) -> Result<Vec<CallRef>, WorkflowError> {
+        let check = move |data: &Value, _: &Budget| data::check(family, data).map(|()| data::calls(data));
+        let calls = self.0.workers.over(scope.project, size(data, LARGE), data, check).await?;
+        self.check_calls(scope, slug, &calls).await?;
+        self.check_secrets(scope, data).await?;
+        self.check_agent(scope, data).await?;
+        Ok(calls)
+    }
+
     /// An artifact with a variant of the same slug, an empty first revision and, when there is data, a second one that holds it.
     pub async fn create_simple(
         &self,
@@ -23,11 +33,7 @@ impl Workflows {
         data: Option<Value>,
     ) -> Result<Simple, WorkflowError> {
         if let Some(data) = &data {
-            let check = move |data: &Value, _: &Budget| data::check(family, data).map(|()| data::calls(data));
-            let calls = self.0.workers.over(scope.project, size(data, LARGE), data, check).await?;
-            self.check_calls(scope, &new.slug, &calls).await?;
-            self.check_secrets(scope, data).await?;
-            self.check_agent(scope, data).await?;
+            self.check(scope, family, &new.slug, data).await?;
         }
         self.ensure_defaults(scope, family).await?;
         let mut tx = self.0.db.begin().await?;

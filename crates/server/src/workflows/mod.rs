@@ -1,5 +1,6 @@
 //! `/workflows`: histories, deployments, runs.
 
+pub mod check;
 pub mod deploy;
 pub mod history;
 pub mod invoke;

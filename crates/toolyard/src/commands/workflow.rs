@@ -98,6 +98,19 @@ enum WorkflowCommand {
         #[command(flatten)]
         remote: Remote,
     },
+    /// Say whether data could be saved, and what its steps call; nothing is saved
+    Check {
+        /// The data as JSON; `-` reads standard input
+        file: PathBuf,
+        /// The slug that it has or will have, so that a step may call it
+        #[arg(long, default_value = "")]
+        slug: String,
+        /// Print the answer as JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        remote: Remote,
+    },
     /// Commit a new version
     Commit {
         slug: String,
@@ -213,6 +226,15 @@ pub(super) async fn run(config: Config, args: WorkflowArgs) -> anyhow::Result<()
             let body = json!({"workflow": {"slug": slug, "name": name, "data": data}});
             let reply = Client::new(&config, &remote)?.post("/simple/workflows", &body).await?;
             let done = format!("created {slug}, version {}", text(&reply["workflow"], "version"));
+            print::done(&reply, json, &done);
+            Ok(())
+        }
+        WorkflowCommand::Check { file, slug, json, remote } => {
+            let body = json!({"workflow": {"slug": slug, "data": read(&file)?}});
+            let reply = Client::new(&config, &remote)?.post("/workflows/check", &body).await?;
+            let calls: Vec<&str> = list(&reply, "calls").iter().filter_map(Value::as_str).collect();
+            let done =
+                if calls.is_empty() { "it can be saved".to_owned() } else { format!("it can be saved; it calls {}", calls.join(", ")) };
             print::done(&reply, json, &done);
             Ok(())
         }

@@ -355,6 +355,25 @@ on_both! {
         assert_eq!(resolve(test, through).await.expect(200)["workflow_revision"]["data"], json!({"v": "warm"}));
     }
 
+    async fn data_is_checked_as_a_save_does_and_not_saved(test: &Test) {
+        let check = async |data: Value| test.post("/workflows/check", json!({"workflow": {"slug": "mine", "data": data}})).await;
+        let calling = |call: &str, result: &str| json!({"kind": "steps", "steps": [{"name": "a", "call": call, "arguments": {}}], "result": result});
+        assert_eq!(check(calling("workflow.variant.mine", "{{ steps.a.ok }}")).await.expect(200), json!({"count": 1, "calls": ["workflow.variant.mine"]}));
+        assert_eq!(check(json!({"kind": "echo"})).await.expect(200), json!({"count": 0, "calls": []}));
+        for (data, wrong) in [
+            (calling("workflow.variant.nobody", "{{ steps.a.ok }}"), "nobody"),
+            (calling("workflow.variant.mine", "{{ steps.b.ok }}"), "steps.b"),
+            (json!({"kind": "stepz"}), "stepz"),
+            (json!("steps"), "object"),
+        ] {
+            let detail = check(data).await.detail(422);
+            assert!(detail.contains(wrong), "{detail}");
+        }
+        assert_eq!(test.post("/workflows/query", json!({})).await.expect(200)["count"], 0);
+        let viewer = test.key("default", kernel::Role::Viewer, None).await;
+        test.post_as(&viewer, "/workflows/check", json!({"workflow": {"data": {"kind": "echo"}}})).await.expect(403);
+    }
+
     async fn embeds_cannot_grow_without_end(test: &Test) {
         simple(test, "link-0", json!({"parameters": {"v": "x".repeat(100_000)}})).await;
         let ten: Vec<Value> = (0..10).map(|_| embed("link-0", "parameters.v")).collect();
