@@ -33,8 +33,57 @@ function showTimes(root) {
     time.textContent = unit ? near.format(Math.round(amount), unit) : exact.format(at);
   }
 }
+// The times of charts are in words already; the script only knows the reader's zone.
+const short = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
+for (const title of document.querySelectorAll('title[data-at]')) {
+  const at = new Date(title.dataset.at);
+  const words = title.textContent.split(': ').slice(1).join(': ');
+  if (!Number.isNaN(at.getTime())) title.textContent = `${short.format(at)}: ${words}`;
+}
 showTimes(document);
 setInterval(() => showTimes(document), 30_000);
+
+// A form on its way says so, and is not sent a second time.
+document.addEventListener('submit', (event) => {
+  const form = event.target;
+  if (form.getAttribute('method') === 'dialog') return;
+  if ('sent' in form.dataset) return event.preventDefault();
+  form.dataset.sent = '';
+  event.submitter?.setAttribute('aria-busy', 'true');
+  setTimeout(() => settle(form), 15_000);
+});
+function settle(form) {
+  delete form.dataset.sent;
+  for (const button of form.querySelectorAll('[aria-busy]')) button.removeAttribute('aria-busy');
+}
+// Whoever goes back finds the form as it was.
+addEventListener('pageshow', () => document.querySelectorAll('form[data-sent]').forEach(settle));
+
+// Texts that are checked while one types: <textarea data-check="ID"> sends its form to be checked, and takes the element of that id from the answer.
+for (const area of document.querySelectorAll('textarea[data-check]')) {
+  let timer = 0;
+  let asked = 0;
+  area.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(check, 600);
+  });
+  async function check() {
+    const mine = ++asked;
+    const shown = document.getElementById(area.dataset.check);
+    const fields = new URLSearchParams(new FormData(area.form));
+    fields.set('action', 'check');
+    shown.setAttribute('aria-busy', 'true');
+    try {
+      const reply = await fetch(area.form.getAttribute('action'), { method: 'POST', body: fields });
+      const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+      const fresh = page.getElementById(area.dataset.check);
+      if (fresh && mine === asked) shown.replaceWith(fresh);
+    } catch {
+      // Saving says what is wrong.
+    }
+    shown.removeAttribute('aria-busy');
+  }
+}
 
 // Lists that are filtered while one types: <input data-filter="#list"> hides the children whose text does not fit.
 for (const input of document.querySelectorAll('input[data-filter]')) {

@@ -41,6 +41,8 @@ pub struct Visit {
     pub project: Option<Project>,
     /// What the visitor may do in that project, by name.
     pub permissions: Vec<&'static str>,
+    /// How records of that project name the visitor, as `key_id`.
+    pub acts_as: Option<String>,
     /// The token that every form carries.
     pub csrf: String,
     /// Where others reach this server, without a slash at the end.

@@ -108,6 +108,7 @@ async fn visit_of(host: &Host, signed_in: SignedIn, path: &str, cookie: Option<H
         project: projects.iter().find(|project| Some(project.slug.as_str()) == named).cloned(),
         projects,
         permissions: permissions.map(Permission::name).collect(),
+        acts_as: scope.map(|scope| scope.key.to_string()),
         csrf,
         public_url: app.options.public_url().to_owned(),
     })

@@ -106,11 +106,44 @@ export const walks = {
     await result(page).getByRole("link", { name: "Somebody has to approve this call" }).click();
     await page.getByRole("button", { name: "Approve" }).click();
     await page.getByRole("status").waitFor();
-    await page.goto(context.app + of("MAKE_A_THING"));
-    await page.getByLabel("title").fill(title);
-    await run.click();
+    await page.getByRole("button", { name: "Run it now" }).click();
     await result(page).getByText("succeeded").waitFor();
     context.assert.ok((await result(page).textContent()).includes(title));
+    await result(page).getByRole("link", { name: "This call in the record" }).click();
+    await page.getByRole("link", { name: "The yes that it was made with" }).click();
+    await page.getByRole("heading", { name: "tools.native.fake.MAKE_A_THING.main" }).waitFor();
+    context.assert.equal(await page.getByRole("button", { name: "Run it now" }).count(), 0, "a yes is for one call");
+  },
+
+  async "from a tool to a rule for it"(page, { app, assert }) {
+    await page.goto(app + of("GET_A_THING"));
+    await page.getByRole("link", { name: "Have its calls wait for a person" }).click();
+    assert.equal(await page.getByLabel("Pattern of a new rule").inputValue(), "tools.native.fake.GET_A_THING.*");
+    assert.equal(await page.getByLabel("Permission of a new rule").inputValue(), "ask");
+  },
+
+  async "from a tool to a workflow, a trigger and a delivery that is replayed"(page, { app, assert }) {
+    const slug = `walk-${Math.random().toString(36).slice(2)}`;
+    await page.goto(app + of("GET_A_THING"));
+    await page.getByRole("link", { name: "Use it in a workflow" }).click();
+    assert.equal(await page.getByLabel("Slug").inputValue(), "get-a-thing");
+    await page.getByLabel("Slug").fill(slug);
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByRole("link", { name: "By the clock" }).click();
+    assert.equal(await page.getByLabel("Workflow").inputValue(), slug);
+    const mapping = page.getByLabel("Mapping");
+    assert.ok("owner" in JSON.parse(await mapping.inputValue()));
+    await mapping.fill('{"owner": "ann", "path": "x.txt"}');
+    await page.locator("#schedule").fill("0 3 1 1 *");
+    await page.getByRole("button", { name: "Make the schedule" }).click();
+    await page.getByRole("button", { name: "Run now" }).click();
+    await page.getByRole("heading", { name: /^Delivery of/ }).waitFor();
+    for (let tries = 0; tries < 40 && !(await page.locator("main .badge").first().textContent()).includes("done"); tries += 1) {
+      await page.waitForTimeout(250);
+      await page.reload();
+    }
+    await page.getByRole("button", { name: "Run again" }).click();
+    await page.getByRole("status").waitFor();
   },
 
   async "hostile text is shown and not run"(page, { app, assert }) {

@@ -60,7 +60,24 @@ export const screens = ({ made, environment, run, revisions: [newest, older] }) 
   "one environment": `/workflows/environments/${environment.id}`,
 });
 
+// The picture and the words follow what is typed, without a press of a button.
+async function typing(page, { app, assert }) {
+  await page.goto(`${app}/workflows/new`);
+  const editor = page.getByLabel("Data");
+  await editor.fill(JSON.stringify(data("typed")));
+  await page.getByRole("status").getByText("It could be saved").waitFor();
+  assert.equal(await page.getByRole("img").locator("g").count(), 3);
+  await editor.fill(JSON.stringify({ kind: "steps", steps: [{ name: HOSTILE, call: "tools.native.fake.FORM_A_THNG.main" }] }));
+  await page.getByRole("alert").waitFor();
+  await editor.fill(JSON.stringify({ kind: "steps", steps: [{ name: "form", call: "tools.native.fake.FORM_A_THNG.main" }] }));
+  await page.getByRole("alert").getByText("FORM_A_THING").waitFor();
+  assert.equal(await page.locator("main img").count(), 0);
+}
+typing.needsScripts = true;
+
 export const walks = {
+  "see what is wrong while typing": typing,
+
   async "write one, with a mistake first, and a second version"(page, { app, api, assert }) {
     const slug = unique("written");
     await page.goto(`${app}/workflows`);

@@ -10,7 +10,7 @@ use std::fmt::{self, Display};
 
 use askama::filters::HtmlSafe;
 
-pub(crate) use chart::{Bars, bars};
+pub(crate) use chart::{Bar, Bars, Top, bars};
 pub(crate) use json::json_tree;
 pub(crate) use object::json_object;
 pub(crate) use schema_form::{Control, arguments, controls};
@@ -67,7 +67,9 @@ pub(crate) fn badge(tone: Tone, words: &str) -> Markup {
 /// The first letter of an integration's name, as a picture; logos would come from elsewhere.
 pub(crate) fn initial(name: &str) -> Markup {
     let letter: String = name.chars().find(|c| c.is_alphanumeric()).into_iter().flat_map(char::to_uppercase).collect();
-    let hue = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte))) % 6;
+    // The same for a name and for the key that was made from it.
+    let letters = name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| u32::from(byte.to_ascii_lowercase()));
+    let hue = letters.fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte)) % 6;
     Markup(format!("<span class=\"initial hue{hue}\" aria-hidden=\"true\">{}</span>", escape(&letter)))
 }
 
@@ -110,6 +112,11 @@ mod tests {
             let html = html.to_string();
             assert!(!html.contains("<script") && !html.contains("<b>"), "{html}");
         }
+    }
+
+    #[test]
+    fn a_name_and_its_key_have_one_picture() {
+        assert_eq!(initial("Northwind Orders").to_string(), initial("northwind-orders").to_string());
     }
 
     #[test]

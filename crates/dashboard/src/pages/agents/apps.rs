@@ -10,6 +10,7 @@ use super::one::show_one;
 use super::{Agent, app_path, change, tabs};
 use crate::form::Form;
 use crate::frame::{Frame, Link, Section, see_other, show, show_refused};
+use crate::pages::connections::{self, Connection, Seen};
 use crate::path::Path;
 use crate::refusal::{PageResult, Refusal};
 use crate::ui::{self, Markup, Tone, badge};
@@ -220,6 +221,20 @@ struct SettingsPage {
     is_assigned: bool,
     settings: Settings,
     choices: Vec<Choice>,
+    /// Slugs to choose from, each with what it is called.
+    connections: Vec<(String, String)>,
+}
+
+/// The connections of an app, and the one that the settings name where it is not among them.
+async fn connections_of(visit: &Visit, app: &str, named: &str) -> Vec<(String, String)> {
+    let found = connections::query(visit, Seen::WithTools, None).await.unwrap_or_default();
+    let label = |one: &Connection| if one.title() == one.slug { one.slug.clone() } else { format!("{} ({})", one.title(), one.slug) };
+    let of_app = found.iter().filter(|one| one.integration_key == app && one.end_user.is_none());
+    let mut all: Vec<(String, String)> = of_app.map(|one| (one.slug.clone(), label(one))).collect();
+    if !named.is_empty() && all.iter().all(|(slug, _)| slug != named) {
+        all.push((named.to_owned(), named.to_owned()));
+    }
+    all
 }
 
 pub(super) async fn settings(visit: Visit, Segments((_, id, app)): Segments<(String, String, String)>) -> PageResult {
@@ -253,6 +268,7 @@ async fn show_settings(visit: &Visit, id: &str, app: &str, typed: Option<Setting
         reason: assigned.and_then(|app| app.reason.as_ref()).map(|reason| reason.message.clone()),
         is_assigned: assigned.is_some(),
         choices: choices(actions, &settings),
+        connections: connections_of(visit, app, settings.word("connection")).await,
         agent,
         settings,
     };

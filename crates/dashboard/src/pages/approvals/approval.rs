@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::pages::try_tool::can_be_tried;
 use crate::ui::{Markup, Tone, badge, folded, json_tree};
 
 /// Arguments longer than this are folded.
@@ -15,10 +16,11 @@ pub(super) struct Approval {
     pub(super) call_ref: String,
     #[serde(default)]
     pub(super) arguments: Map<String, Value>,
-    key_id: Option<String>,
+    pub(super) key_id: Option<String>,
     key_name: Option<String>,
     pub(super) user_name: Option<String>,
     pub(super) agent_id: Option<String>,
+    pub(super) end_user: Option<String>,
     pub(super) rule: Option<Rule>,
     pub(super) note: Option<String>,
     pub(super) created_at: String,
@@ -56,6 +58,13 @@ impl Approval {
         self.status == "pending"
     }
 
+    /// The arguments, where it was approved and waits to be made by somebody who acts as `key` and for nobody else.
+    pub(super) fn to_make(&self, key: Option<&str>) -> Option<String> {
+        let is_theirs = key.is_some() && self.key_id.as_deref() == key && self.agent_id.is_none() && self.end_user.is_none();
+        let is_ready = is_theirs && self.status == "approved" && can_be_tried(&self.call_ref);
+        is_ready.then(|| serde_json::to_string_pretty(&self.arguments).unwrap_or_default())
+    }
+
     /// What its end is called, where it matters: a decision is not undone by it.
     pub(super) fn end(&self) -> Option<&'static str> {
         match self.status.as_str() {
@@ -65,9 +74,9 @@ impl Approval {
         }
     }
 
-    /// The key by its name, or by its id where it has none.
+    /// The key by its name, or by its id where nothing else says who asks.
     pub(super) fn key(&self) -> Option<&str> {
-        self.key_name.as_deref().or(self.key_id.as_deref())
+        self.key_name.as_deref().or_else(|| self.key_id.as_deref().filter(|_| self.user_name.is_none()))
     }
 
     /// Each argument as text; long ones are folded, none is cut.
@@ -89,6 +98,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn whoever_asked_makes_the_call() {
+        let approval = |status: &str, agent: Option<&str>| -> Approval {
+            serde_json::from_value(
+                json!({"id": "1", "status": status, "call_ref": "tools.native.github.GET_A_REPOSITORY.main", "created_at": "",
+                "expires_at": "", "key_id": "k", "agent_id": agent, "arguments": {"a": 1}}),
+            )
+            .unwrap()
+        };
+        assert_eq!(approval("approved", None).to_make(Some("k")).as_deref(), Some("{\n  \"a\": 1\n}"));
+        for (status, agent, key) in
+            [("pending", None, Some("k")), ("approved", Some("a"), Some("k")), ("approved", None, Some("other")), ("approved", None, None)]
+        {
+            assert_eq!(approval(status, agent).to_make(key), None);
+        }
+    }
 
     #[test]
     fn an_approval_shows_every_argument_in_full() {

@@ -133,6 +133,9 @@ struct OnePage {
     permissions: String,
     may_decide: bool,
     note: String,
+    /// The arguments of a call that the visitor may make now, and where.
+    to_make: Option<String>,
+    make: String,
 }
 
 async fn one(visit: Visit, Segments((_, id)): Segments<(String, String)>, Query(query): Query<OneQuery>) -> PageResult {
@@ -147,6 +150,8 @@ async fn show_one(visit: &Visit, id: &str, told: Option<&str>, refusal: Option<&
     let page = OnePage {
         frame: Frame::new(visit, Section::Approvals, "Approval").told(told, &TOLD).refused(refusal),
         may_decide: visit.may("edit_tools") && approval.is_pending(),
+        to_make: approval.to_make(visit.acts_as.as_deref()).filter(|_| visit.may("run_tools")),
+        make: visit.page("try").at("run").into(),
         approval,
         asker,
         link: format!("{}{here}", visit.public_url),

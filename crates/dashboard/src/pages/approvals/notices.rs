@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::form::Form;
 use crate::frame::{Frame, Section, see_other, show_with};
+use crate::pages::connections::{self, Connection, Seen};
+use crate::pages::try_tool::callable;
 use crate::path::Path;
 use crate::refusal::{PageResult, Refusal};
 use crate::ui::{self, Markup, json_object, json_tree};
@@ -16,6 +18,23 @@ use crate::visit::Visit;
 const NOTICES: &str = "/tools/approvals/notices";
 const TOLD: [(&str, &str); 2] =
     [("added", "Added. Test it to see whether it arrives."), ("removed", "Removed. Nobody is told that way any more.")];
+/// The actions that tell people something, by integration; each is offered where an account of it is connected.
+const MESSAGES: [(&str, &str); 10] = [
+    ("slack", "SEND_A_MESSAGE"),
+    ("microsoft-teams", "SEND_A_CHANNEL_MESSAGE"),
+    ("discord", "SEND_A_MESSAGE"),
+    ("mattermost", "CREATE_A_POST"),
+    ("telegram", "SEND_A_MESSAGE"),
+    ("gmail", "SEND_AN_EMAIL"),
+    ("outlook", "SEND_MAIL"),
+    ("resend", "SEND_AN_EMAIL"),
+    ("sendgrid", "SEND_AN_EMAIL"),
+    ("twilio", "SEND_AN_SMS"),
+];
+/// Arguments that hold what is said, under the names that they have in schemas.
+const TEXTS: [&str; 5] = ["text", "message", "content", "body", "html"];
+const TEXT: &str = "{{ approval.call_ref }} waits: {{ approval.url }}";
+const SUBJECT: &str = "A call waits for approval";
 /// What a message could be made of; the places in it are filled in when a call waits.
 const EXAMPLE: &str = "{\n  \"channel\": \"#ops\",\n  \"text\": \"{{ approval.call_ref }} waits: {{ approval.url }}\"\n}";
 
@@ -90,6 +109,8 @@ struct Page {
     may_edit: bool,
     notices: Vec<Notice>,
     typed: Typed,
+    /// Accounts that can tell somebody, each with the page on which its message is written.
+    ways: Vec<(String, String)>,
     /// The secret of a notice that was just made. It is shown once, here, and kept nowhere.
     secret: Option<String>,
 }
@@ -97,9 +118,11 @@ struct Page {
 async fn page(visit: &Visit) -> Result<Page, Refusal> {
     let answer: NoticesAnswer = visit.get(NOTICES).await?;
     let all = visit.page("approvals");
+    let here = all.clone().at("notices");
     Ok(Page {
         frame: Frame::new(visit, Section::Approvals, "Notices"),
-        here: all.clone().at("notices").into(),
+        ways: ways(&connections::query(visit, Seen::WithTools, None).await.unwrap_or_default(), &here),
+        here: here.into(),
         all: all.into(),
         may_edit: visit.may("edit_tools"),
         notices: answer.notices,
@@ -112,11 +135,46 @@ async fn page(visit: &Visit) -> Result<Page, Refusal> {
 #[serde(default)]
 pub(super) struct ListQuery {
     told: Option<String>,
+    /// The tool that is to tell somebody.
+    #[serde(rename = "ref")]
+    call_ref: String,
+}
+
+fn ways(found: &[Connection], here: &Path) -> Vec<(String, String)> {
+    let usable = found.iter().filter(|one| one.provider_key == "native" && one.end_user.is_none() && one.trouble().is_none());
+    let way = |one: &Connection| {
+        let (_, action) = MESSAGES.into_iter().find(|(integration, _)| *integration == one.integration_key)?;
+        let call_ref = format!("tools.native.{}.{action}.{}", one.integration_key, one.slug);
+        Some((format!("{} ({})", one.integration_key, one.title()), format!("{}#tool", here.clone().with("ref", call_ref))))
+    };
+    usable.filter_map(way).collect()
+}
+
+/// The arguments that a tool must be given, with the message where a message belongs; the rest is for a person to fill in.
+fn message(schema: &Value) -> String {
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let value = |name: &str| match (name, schema["properties"][name]["type"].as_str()) {
+        (name, _) if TEXTS.contains(&name) => TEXT.into(),
+        ("subject", _) => SUBJECT.into(),
+        (_, Some("array")) => json!([""]),
+        (_, Some("object")) => json!({}),
+        _ => "".into(),
+    };
+    let mut arguments: Map<String, Value> = required.map(|name| (name.to_owned(), value(name))).collect();
+    let has_text = TEXTS.iter().any(|name| arguments.contains_key(*name));
+    let text = TEXTS.into_iter().find(|name| schema["properties"].get(name).is_some());
+    if let Some(text) = text.filter(|_| !has_text) {
+        arguments.insert(text.to_owned(), TEXT.into());
+    }
+    serde_json::to_string_pretty(&arguments).unwrap_or_default()
 }
 
 pub(super) async fn list(visit: Visit, Query(query): Query<ListQuery>) -> PageResult {
     let mut page = page(&visit).await?;
     page.frame = page.frame.told(query.told.as_deref(), &TOLD);
+    if let Some(tool) = callable(&visit, &query.call_ref).await? {
+        page.typed = Typed { arguments: message(&tool.schema), call_ref: tool.call_ref, ..Typed::default() };
+    }
     show_with(StatusCode::OK, &page)
 }
 
@@ -179,6 +237,15 @@ mod tests {
 
     fn form(fields: &[(&str, &str)]) -> Form {
         Form(fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[test]
+    fn a_message_stands_where_the_tool_takes_one() {
+        let read = |schema: Value| serde_json::from_str::<Value>(&message(&schema)).unwrap();
+        let mail = json!({"required": ["to", "subject", "body"], "properties": {"to": {"type": "array"}, "subject": {}, "body": {"type": "string"}}});
+        assert_eq!(read(mail), json!({"to": [""], "subject": SUBJECT, "body": TEXT}));
+        let chat = json!({"required": ["channel"], "properties": {"channel": {"type": "string"}, "text": {"type": "string"}}});
+        assert_eq!(read(chat), json!({"channel": "", "text": TEXT}));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::visit::Visit;
 /// How many calls a file holds at most.
 const MOST: usize = 10_000;
 const PAGE: usize = 500;
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 20] = [
     "id",
     "created_at",
     "tool",
@@ -38,6 +38,8 @@ const COLUMNS: [&str; 18] = [
     "run_id",
     "step",
     "delivery_id",
+    "approval_id",
+    "end_user",
 ];
 
 /// What a file is written as.

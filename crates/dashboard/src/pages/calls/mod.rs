@@ -27,6 +27,17 @@ struct Answer {
     cursor: Option<String>,
 }
 
+/// How a call ended, as everybody shows it.
+pub(crate) fn outcome_badge(outcome: &str) -> Markup {
+    let tone = match outcome {
+        "ok" => Tone::Good,
+        "error" | "failed" => Tone::Bad,
+        "unknown" | "waiting" => Tone::Wait,
+        _ => Tone::Plain,
+    };
+    badge(tone, outcome)
+}
+
 /// A call for the record.
 #[derive(Debug, Default, Deserialize)]
 struct Call {
@@ -45,6 +56,8 @@ struct Call {
     run_id: Option<String>,
     step: Option<String>,
     delivery_id: Option<String>,
+    approval_id: Option<String>,
+    end_user: Option<String>,
     outcome: String,
     message: Option<String>,
     duration_ms: f64,
@@ -57,13 +70,7 @@ impl Call {
     }
 
     fn state(&self) -> Markup {
-        let tone = match self.outcome.as_str() {
-            "ok" => Tone::Good,
-            "error" | "failed" => Tone::Bad,
-            "unknown" | "waiting" => Tone::Wait,
-            _ => Tone::Plain,
-        };
-        badge(tone, &self.outcome)
+        outcome_badge(&self.outcome)
     }
 
     fn is_running(&self) -> bool {

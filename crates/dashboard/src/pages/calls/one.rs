@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Call;
 use super::names::Names;
 use crate::frame::{Frame, Section, show};
+use crate::pages::try_tool::can_be_tried;
 use crate::path::Path;
 use crate::refusal::PageResult;
 use crate::ui::{self, Markup, duration_ms, json_tree};
@@ -111,6 +112,10 @@ struct Links {
     run: Option<String>,
     same_run: Option<String>,
     delivery: Option<String>,
+    approval: Option<String>,
+    end_user: Option<String>,
+    /// Where the tool can be called by hand.
+    try_it: Option<String>,
     repeats: Option<String>,
     settings: String,
 }
@@ -128,6 +133,9 @@ impl Links {
             run: call.run_id.as_deref().map(|id| visit.page("workflows").at("runs").at(id).into()),
             same_run: call.run_id.as_deref().map(|id| same("run_id", id)),
             delivery: call.delivery_id.as_deref().map(|id| visit.page("deliveries").at(id).into()),
+            approval: call.approval_id.as_deref().map(|id| visit.page("approvals").at(id).into()),
+            end_user: call.end_user.as_deref().map(|name| visit.page("users").at(name).into()),
+            try_it: can_be_tried(&call.called_as).then(|| visit.page("try").with("ref", &call.called_as).into()),
             repeats: detail.repeats_id.as_deref().map(|id| all.clone().at(id).into()),
             settings: visit.page("settings").into(),
             all: all.into(),

@@ -55,10 +55,14 @@ pub(crate) struct Connection {
     #[serde(default)]
     data: Data,
     status: Option<Status>,
+    /// The end user whose account it is; nobody where it is the project's own.
+    pub(crate) end_user: Option<String>,
+    /// What that end user calls it.
+    pub(crate) alias: Option<String>,
     pub(super) scopes: Option<Vec<String>>,
     pub(super) created_at: String,
     pub(super) updated_at: String,
-    pub(super) last_used_at: Option<String>,
+    pub(crate) last_used_at: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -184,7 +188,8 @@ impl Connection {
     /// Whether a search finds it.
     pub(super) fn fits(&self, wanted: &str) -> bool {
         let account = self.account().unwrap_or_default();
-        let texts = [&self.slug, &self.integration_key, &self.provider_key, &account, self.name.as_ref().unwrap_or(&self.slug)];
+        let [name, end_user] = [&self.name, &self.end_user].map(|text| text.as_ref().unwrap_or(&self.slug));
+        let texts = [&self.slug, &self.integration_key, &self.provider_key, &account, name, end_user];
         texts.iter().any(|text| text.to_lowercase().contains(wanted))
     }
 }
@@ -212,13 +217,22 @@ impl Seen {
 
 /// The connections of the project, or those of one integration.
 pub(crate) async fn query(visit: &Visit, seen: Seen, of: Option<(&str, &str)>) -> Result<Vec<Connection>, Refusal> {
-    #[derive(Deserialize)]
-    struct Answer {
-        connections: Vec<Connection>,
-    }
     let mut path = seen.path().at("query");
     if let Some((provider, integration)) = of {
         path = path.with("provider_key", provider).with("integration_key", integration);
+    }
+    list(visit, path).await
+}
+
+/// The accounts of one end user.
+pub(crate) async fn of_end_user(visit: &Visit, name: &str) -> Result<Vec<Connection>, Refusal> {
+    list(visit, Seen::WithTools.path().at("query").with("end_user", name)).await
+}
+
+async fn list(visit: &Visit, path: Path) -> Result<Vec<Connection>, Refusal> {
+    #[derive(Deserialize)]
+    struct Answer {
+        connections: Vec<Connection>,
     }
     visit.post::<Answer>(path, json!({})).await.map(|answer| answer.connections)
 }

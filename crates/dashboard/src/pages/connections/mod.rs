@@ -18,7 +18,7 @@ use crate::ui;
 use crate::visit::Visit;
 use body::State;
 
-pub(crate) use body::{Connection, Seen, connection, query, words_of};
+pub(crate) use body::{Connection, Seen, connection, of_end_user, query, words_of};
 
 const TOLD: [(&str, &str); 1] = [("deleted", "The connection is deleted.")];
 

@@ -106,6 +106,8 @@ struct OnePage {
     here: String,
     integration: String,
     calls: String,
+    /// The name and the page of the end user whose account it is.
+    owner: Option<(String, String)>,
     may_edit: bool,
     uses: Uses,
     name: String,
@@ -130,6 +132,7 @@ async fn show_one(visit: &Visit, id: &str, told: Option<&str>, refusal: Option<&
         all: all.into(),
         integration: integration_page(visit, &found.provider_key, &found.integration_key).into(),
         calls: visit.page("calls").with("connection_id", &found.id).into(),
+        owner: found.end_user.clone().map(|name| (name.clone(), visit.page("users").at(name).into())),
         may_edit: visit.may("edit_tools"),
         uses: uses(visit, id).await,
         name: typed_or("name", found.name.as_ref()),

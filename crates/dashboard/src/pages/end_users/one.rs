@@ -3,11 +3,13 @@
 use askama::Template;
 use axum::extract::{Path as Segments, Query};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{END_USERS, EndUsers};
 use crate::form::Form;
 use crate::frame::{Frame, Section, see_other, show, show_refused};
+use crate::pages::calls::outcome_badge;
+use crate::pages::connections::{self, Connection};
 use crate::path::Path;
 use crate::refusal::{PageResult, Refusal};
 use crate::ui;
@@ -15,41 +17,6 @@ use crate::visit::Visit;
 
 const TOLD: [(&str, &str); 1] = [("ended", "The session is ended.")];
 const MOST_CALLS: usize = 20;
-
-#[derive(Debug, Deserialize)]
-struct Account {
-    id: String,
-    slug: String,
-    #[serde(default)]
-    alias: Option<String>,
-    integration_key: String,
-    flags: Flags,
-    #[serde(default)]
-    last_used_at: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Flags {
-    is_active: bool,
-    is_valid: bool,
-    #[serde(default)]
-    is_failing: bool,
-}
-
-impl Account {
-    fn state(&self) -> &'static str {
-        match self.flags {
-            Flags { is_failing: true, .. } => "refused by its service",
-            Flags { is_active: true, is_valid: true, .. } => "works",
-            _ => "not connected",
-        }
-    }
-}
-
-#[derive(Debug, Deserialize)]
-struct Accounts {
-    connections: Vec<Account>,
-}
 
 #[derive(Debug, Deserialize)]
 struct Session {
@@ -62,7 +29,17 @@ struct Session {
     expires_at: String,
 }
 
+impl Call {
+    fn state(&self) -> ui::Markup {
+        outcome_badge(&self.outcome)
+    }
+}
+
 impl Session {
+    fn state(&self) -> ui::Markup {
+        if self.is_open { ui::badge(ui::Tone::Good, "open") } else { ui::badge(ui::Tone::Plain, "ended") }
+    }
+
     fn about(&self) -> String {
         self.apps.as_ref().map_or_else(|| "all connected".to_owned(), |apps| apps.join(", "))
     }
@@ -104,7 +81,7 @@ struct OnePage {
     may_run: bool,
     forget: String,
     /// Each with its page.
-    accounts: Vec<(Account, String)>,
+    accounts: Vec<(Connection, String)>,
     /// Each with where it is ended.
     sessions: Vec<(Session, String)>,
     calls: Vec<(Call, String)>,
@@ -123,7 +100,7 @@ async fn since(visit: &Visit, name: &str) -> Result<String, Refusal> {
 
 async fn show_one(visit: &Visit, name: &str, told: Option<&str>, refusal: Option<&Refusal>) -> PageResult {
     let since = since(visit, name).await?;
-    let accounts: Accounts = visit.post(Path::new("/tools/connections/query").with("end_user", name), json!({})).await?;
+    let accounts = connections::of_end_user(visit, name).await?;
     let sessions: Sessions = visit.get(Path::new("/sessions").with("end_user", name).with("limit", 50)).await?;
     let calls: Calls = visit.get(Path::new("/tools/calls").with("end_user", name).with("limit", MOST_CALLS)).await?;
     let here = visit.page("users").at(name);
@@ -135,7 +112,7 @@ async fn show_one(visit: &Visit, name: &str, told: Option<&str>, refusal: Option
         may_edit: visit.may("edit_tools"),
         may_run: visit.may("run_tools"),
         forget: here.clone().at("forget").into(),
-        accounts: accounts.connections.into_iter().map(|row| (visit.page("connections").at(&row.id).into(), row)).map(turned).collect(),
+        accounts: accounts.into_iter().map(|account| account.with_page(visit)).collect(),
         sessions: sessions
             .sessions
             .into_iter()

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::path::Path;
-use crate::ui::{Bars, Markup, bars, duration_ms};
+use crate::ui::{Bar, Bars, Markup, Top, bars, duration_ms};
 use crate::visit::Visit;
 
 /// How far back a page looks.
@@ -71,6 +70,8 @@ struct CallBucket {
     from: String,
     calls: u32,
     errors: u32,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
 }
 
 /// A tool with errors.
@@ -176,30 +177,45 @@ impl Stats {
 fn calls_card(stats: &CallStats) -> Card {
     let label = format!("{}, {}", counted(stats.calls, "call"), counted(stats.errors, "error"));
     let bars_of = stats.buckets.iter().map(|one| {
-        let title = format!("{}: {}, {}", hour(&one.from), counted(one.calls.into(), "call"), counted(one.errors.into(), "error"));
-        (f64::from(one.calls.saturating_sub(one.errors)), f64::from(one.errors), title)
+        let words = format!("{}, {}", counted(one.calls.into(), "call"), counted(one.errors.into(), "error"));
+        part(&one.from, one.calls, one.errors, words)
     });
-    let chart = bars(&Bars { label, bars: bars_of.collect() });
-    let figures = vec![(stats.calls.to_string(), "calls"), (stats.errors.to_string(), "errors")];
+    let chart = bars(&Bars { label, top: Top::Bad, all: bars_of.collect() });
+    let figures = vec![figure(stats.calls, "call", "calls"), figure(stats.errors, "error", "errors")];
     Card { title: "Calls", figures, chart: Some(chart), note: None }
 }
 
 fn duration_card(stats: &CallStats) -> Option<Card> {
     let figures = [(stats.p50_ms, "p50"), (stats.p95_ms, "p95")];
     let figures: Vec<_> = figures.into_iter().filter_map(|(ms, name)| Some((duration_ms(ms?), name))).collect();
-    let note = "Half of the calls took no longer than p50; 95 in 100 no longer than p95.".to_owned();
-    (!figures.is_empty()).then_some(Card { title: "How long calls take", figures, chart: None, note: Some(note) })
+    if figures.is_empty() {
+        return None;
+    }
+    let label = figures.iter().map(|(figure, name)| format!("{name} {figure}")).collect::<Vec<_>>().join(", ");
+    let bars_of = stats.buckets.iter().map(|one| {
+        let (p50, p95) = (one.p50_ms.unwrap_or_default(), one.p95_ms.unwrap_or_default());
+        let words = if one.calls == 0 { "no calls".to_owned() } else { format!("p50 {}, p95 {}", duration_ms(p50), duration_ms(p95)) };
+        Bar { from: one.from.clone(), low: p50, high: (p95 - p50).max(0.0), words }
+    });
+    let chart = bars(&Bars { label, top: Top::More, all: bars_of.collect() });
+    let note = "Half of the calls took no longer than p50, the dark part of a bar; 95 in 100 no longer than p95, the whole bar.".to_owned();
+    Some(Card { title: "How long calls take", figures, chart: Some(chart), note: Some(note) })
+}
+
+/// A bar of which a part went wrong.
+fn part(from: &str, all: u32, bad: u32, words: String) -> Bar {
+    Bar { from: from.to_owned(), low: f64::from(all.saturating_sub(bad)), high: f64::from(bad), words }
 }
 
 fn events_card(stats: &TriggerStats) -> Card {
     let dead: u64 = stats.buckets.iter().map(|one| u64::from(one.dead)).sum();
     let label = format!("{}, {}", counted(stats.events, "event"), died(dead));
     let bars_of = stats.buckets.iter().map(|one| {
-        let title = format!("{}: {}, {}", hour(&one.from), counted(one.events.into(), "event"), died(one.dead.into()));
-        (f64::from(one.events.saturating_sub(one.dead)), f64::from(one.dead), title)
+        let words = format!("{}, {}", counted(one.events.into(), "event"), died(one.dead.into()));
+        part(&one.from, one.events, one.dead, words)
     });
-    let chart = bars(&Bars { label, bars: bars_of.collect() });
-    let figures = vec![(stats.events.to_string(), "events"), (dead.to_string(), "deliveries died")];
+    let chart = bars(&Bars { label, top: Top::Bad, all: bars_of.collect() });
+    let figures = vec![figure(stats.events, "event", "events"), figure(dead, "delivery died", "deliveries died")];
     Card { title: "Events", figures, chart: Some(chart), note: None }
 }
 
@@ -215,20 +231,20 @@ fn runs_card(stats: &RunStats) -> Card {
     let count = |state: &str| stats.states.get(state).copied().unwrap_or_default();
     let label = format!("{}, {} failed", counted(stats.runs, "run"), count("failed"));
     let bars_of = stats.buckets.iter().map(|one| {
-        let title = format!("{}: {}, {} failed", hour(&one.from), counted(one.runs.into(), "run"), one.failed);
-        (f64::from(one.runs.saturating_sub(one.failed)), f64::from(one.failed), title)
+        let words = format!("{}, {} failed", counted(one.runs.into(), "run"), one.failed);
+        part(&one.from, one.runs, one.failed, words)
     });
-    let chart = bars(&Bars { label, bars: bars_of.collect() });
-    let mut figures = vec![(stats.runs.to_string(), "runs"), (count("failed").to_string(), "failed")];
+    let chart = bars(&Bars { label, top: Top::Bad, all: bars_of.collect() });
+    let mut figures = vec![figure(stats.runs, "run", "runs"), (count("failed").to_string(), "failed")];
     if count("waiting") > 0 {
         figures.push((count("waiting").to_string(), "waited for approval"));
     }
     Card { title: "Workflow runs", figures, chart: Some(chart), note: None }
 }
 
-/// The time of a bar; charts are pictures, so it stays in UTC.
-fn hour(text: &str) -> String {
-    text.parse::<Timestamp>().map_or_else(|_| text.to_owned(), |at| at.strftime("%b %-d %H:%M UTC").to_string())
+/// A number with its noun.
+fn figure(count: u64, one: &'static str, many: &'static str) -> (String, &'static str) {
+    (count.to_string(), if count == 1 { one } else { many })
 }
 
 fn counted(count: u64, noun: &str) -> String {
@@ -257,11 +273,15 @@ mod tests {
 
     #[test]
     fn stats_become_cards() {
-        let body = json!({"calls": 3, "errors": 1, "p50_ms": 12.0, "buckets": [{"from": "2026-11-17T08:00:00Z", "calls": 3, "errors": 1}]});
+        let body = json!({"calls": 3, "errors": 1, "p50_ms": 12.0,
+            "buckets": [{"from": "2026-11-17T08:00:00Z", "calls": 3, "errors": 1, "p50_ms": 12.0, "p95_ms": 40.0}, {"from": "2026-11-17T09:00:00Z", "calls": 0, "errors": 0}]});
         let stats: CallStats = serde_json::from_value(body).unwrap();
         let chart = calls_card(&stats).chart.unwrap().to_string();
         assert!(chart.contains("aria-label=\"3 calls, 1 error\"") && chart.contains("Nov 17 08:00 UTC: 3 calls, 1 error"), "{chart}");
-        assert_eq!(duration_card(&stats).unwrap().figures, [("12 ms".to_owned(), "p50")]);
+        let durations = duration_card(&stats).unwrap();
+        assert_eq!(durations.figures, [("12 ms".to_owned(), "p50")]);
+        let chart = durations.chart.unwrap().to_string();
+        assert!(chart.contains("08:00 UTC: p50 12 ms, p95 40 ms") && chart.contains("09:00 UTC: no calls"), "{chart}");
     }
 
     #[test]

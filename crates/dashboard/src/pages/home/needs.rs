@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::activity::Failing;
 use crate::pages::connections::{self, Connection};
@@ -20,6 +20,8 @@ const NEWS: SignedDuration = SignedDuration::from_hours(7 * 24);
 const NEWS_WORD: &str = "7d";
 /// Reasons longer than this are folded.
 const REASON: usize = 160;
+/// A project with fewer calls is still being set up.
+const EARLY: usize = 10;
 
 /// Everything that needs somebody.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(super) struct Needs {
     pub(super) approvals: usize,
     /// Whether the project has nothing in it yet.
     pub(super) is_new: bool,
+    /// What is done already of what a new project needs; nothing once it is well under way.
+    pub(super) progress: Option<Progress>,
     /// Whether the visitor may see nothing of this.
     pub(super) is_hidden: bool,
 }
@@ -117,6 +121,57 @@ struct Calls {
     count: usize,
 }
 
+/// What a new project gets, step by step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Connection,
+    Call,
+    Rule,
+    Trigger,
+}
+
+/// The first steps that are not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Progress(Vec<Step>);
+
+impl Progress {
+    pub(super) fn has_connection(&self) -> bool {
+        !self.0.contains(&Step::Connection)
+    }
+
+    pub(super) fn has_call(&self) -> bool {
+        !self.0.contains(&Step::Call)
+    }
+
+    pub(super) fn has_rule(&self) -> bool {
+        !self.0.contains(&Step::Rule)
+    }
+
+    pub(super) fn has_trigger(&self) -> bool {
+        !self.0.contains(&Step::Trigger)
+    }
+}
+
+/// Whether the project has rules, and whether something starts its workflows; asked for only while it is being set up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Setup {
+    has_rule: bool,
+    has_trigger: bool,
+}
+
+async fn setup(visit: &Visit) -> Setup {
+    let one = json!({"windowing": {"limit": 1}});
+    let (policy, subscriptions, schedules): (Option<Value>, Option<Value>, Option<Value>) = tokio::join!(
+        list(visit, Path::new("/tools/permissions")),
+        async { visit.post("/triggers/subscriptions/query", one.clone()).await.ok() },
+        async { visit.post("/triggers/schedules/query", one.clone()).await.ok() },
+    );
+    let has = |answer: &Option<Value>| answer.as_ref().is_some_and(|answer| answer["count"].as_u64() > Some(0));
+    let policy = policy.unwrap_or_default();
+    let has_rules = policy["permissions"]["rules"].as_array().is_some_and(|rules| !rules.is_empty());
+    Setup { has_rule: has_rules || policy["permissions"]["default"].is_string(), has_trigger: has(&subscriptions) || has(&schedules) }
+}
+
 /// What the API said; what it refused to say is absent.
 #[derive(Debug)]
 pub(super) struct Seen {
@@ -125,6 +180,7 @@ pub(super) struct Seen {
     deliveries: Option<Deliveries>,
     imports: Option<Imports>,
     calls: Option<Calls>,
+    setup: Option<Setup>,
 }
 
 pub(super) async fn look(visit: &Visit) -> Seen {
@@ -134,9 +190,12 @@ pub(super) async fn look(visit: &Visit) -> Seen {
         connections::query(visit, connections::Seen::WithTools, None),
         visit.post(Path::new("/triggers/deliveries/query"), dead),
         list(visit, Path::new("/tools/imports")),
-        list(visit, Path::new("/tools/calls").with("limit", 1)),
+        list(visit, Path::new("/tools/calls").with("limit", EARLY)),
     );
-    Seen { approvals, connections: connections.ok(), deliveries: deliveries.ok(), imports, calls }
+    let calls: Option<Calls> = calls;
+    let is_early = calls.as_ref().is_some_and(|calls| calls.count < EARLY);
+    let setup = if is_early { Some(setup(visit).await) } else { None };
+    Seen { approvals, connections: connections.ok(), deliveries: deliveries.ok(), imports, calls, setup }
 }
 
 async fn list<T: DeserializeOwned>(visit: &Visit, path: Path) -> Option<T> {
@@ -145,7 +204,7 @@ async fn list<T: DeserializeOwned>(visit: &Visit, path: Path) -> Option<T> {
 
 impl Seen {
     pub(super) fn needs(self, visit: &Visit, failing: Option<&[Failing]>, since: &str) -> Needs {
-        let (is_new, is_hidden) = (self.is_new(), self.is_hidden());
+        let (is_new, is_hidden, progress) = (self.is_new(), self.is_hidden(), self.progress());
         let approvals = self.approvals.as_ref().map_or(0, |answer| answer.approvals.len());
         let all = [
             self.approvals.and_then(|answer| waiting(visit, answer)),
@@ -154,11 +213,20 @@ impl Seen {
             failing.and_then(|failing| failing_tools(visit, failing, since)),
             self.imports.and_then(|answer| changed(visit, answer, Timestamp::now())),
         ];
-        Needs { all: all.into_iter().flatten().collect(), approvals, is_new, is_hidden }
+        Needs { all: all.into_iter().flatten().collect(), approvals, is_new, progress, is_hidden }
     }
 
     fn is_hidden(&self) -> bool {
         self.approvals.is_none() && self.connections.is_none() && self.deliveries.is_none() && self.imports.is_none()
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let Setup { has_rule, has_trigger } = self.setup?;
+        let has_connection = self.connections.as_ref().is_none_or(|found| !found.is_empty());
+        let has_call = self.calls.as_ref().is_none_or(|answer| answer.count > 0);
+        let steps = [(Step::Connection, has_connection), (Step::Call, has_call), (Step::Rule, has_rule), (Step::Trigger, has_trigger)];
+        let left: Vec<Step> = steps.into_iter().filter(|(_, is_done)| !is_done).map(|(step, _)| step).collect();
+        (!left.is_empty()).then_some(Progress(left))
     }
 
     /// Only what is known to be empty is.
@@ -246,8 +314,23 @@ mod tests {
             deliveries: None,
             imports: None,
             calls: calls.map(|count| Calls { count }),
+            setup: None,
         };
         assert!(seen(Some(0)).is_new() && !seen(Some(1)).is_new() && !seen(None).is_new());
+    }
+
+    #[test]
+    fn first_steps_go_when_all_are_done() {
+        let seen = |has_rule, setup: bool| Seen {
+            approvals: None,
+            connections: None,
+            deliveries: None,
+            imports: None,
+            calls: Some(Calls { count: 3 }),
+            setup: setup.then_some(Setup { has_rule, has_trigger: true }),
+        };
+        assert!(seen(false, true).progress().is_some_and(|progress| progress.has_call() && !progress.has_rule()));
+        assert!(seen(true, true).progress().is_none() && seen(false, false).progress().is_none());
     }
 
     #[test]

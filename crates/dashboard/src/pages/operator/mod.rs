@@ -98,6 +98,7 @@ mod tests {
         for (via, is_there) in [(Via::Person, false), (Via::Key, false), (Via::Operator, true)] {
             let (api, text) = (Arc::new(NoApi), String::new);
             let visit = Visit {
+                acts_as: None,
                 api,
                 name: text(),
                 via,

@@ -47,6 +47,8 @@ struct Page {
     default: String,
     defaults: Vec<(String, &'static str)>,
     rows: Vec<Row>,
+    /// The pattern that stands in the row for a new rule.
+    pattern: String,
     /// What holds now, where it is not what the page was made from.
     now: Option<Vec<Row>>,
     explain: Explain,
@@ -65,6 +67,7 @@ fn page(visit: &Visit, policy: &Value, shown: String, refusal: Option<&Refusal>)
         defaults: defaults(&default),
         default,
         rows: rows(policy, refusal.map(|refusal| refusal.words.as_str())),
+        pattern: String::new(),
         now: None,
         explain: Explain::default(),
     }
@@ -85,6 +88,8 @@ struct PageQuery {
     told: Option<String>,
     #[serde(rename = "ref")]
     call_ref: String,
+    /// What a new rule is to be about.
+    pattern: String,
 }
 
 async fn show_page(visit: Visit, Query(query): Query<PageQuery>) -> PageResult {
@@ -92,6 +97,7 @@ async fn show_page(visit: Visit, Query(query): Query<PageQuery>) -> PageResult {
     let mut page = page(&visit, &policy, policy.to_string(), None);
     page.frame = page.frame.told(query.told.as_deref(), &TOLD);
     page.explain.call_ref = query.call_ref;
+    page.pattern = query.pattern;
     show_with(StatusCode::OK, &page)
 }
 

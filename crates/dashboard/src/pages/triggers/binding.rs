@@ -24,6 +24,8 @@ pub(crate) struct Binding {
     pub(crate) mapping: String,
     /// Workflows to choose from; none where the visitor may not see them.
     pub(crate) workflows: Vec<String>,
+    /// Whether the project has none, as far as the visitor may know.
+    pub(crate) has_no_workflows: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,8 +50,17 @@ impl Binding {
             environment: typed("environment"),
             references: typed("references"),
             mapping: form.raw("mapping").to_owned(),
-            workflows: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// A binding to one workflow, with a place in the mapping for each of its inputs.
+    pub(crate) async fn to(visit: &Visit, workflow: &str, source: Source) -> Self {
+        let asked = json!({"workflow": {"slug": workflow}});
+        let found: Option<Value> = visit.post("/simple/workflows/query", asked).await.ok();
+        let Some(found) = found.filter(|found| found["workflows"][0]["slug"] == workflow) else { return Self::default() };
+        let inputs = &found["workflows"][0]["data"]["schemas"]["inputs"]["properties"];
+        Self { workflow: workflow.to_owned(), mapping: proposed(inputs, source), ..Self::default() }
     }
 
     pub(crate) fn saved(labels: &Labels, data: &Map<String, Value>) -> Self {
@@ -74,6 +85,7 @@ impl Binding {
     /// The workflows to choose from. A form is of use without them too.
     pub(crate) async fn find_workflows(&mut self, visit: &Visit) {
         let found: Option<WorkflowsAnswer> = visit.post("/workflows/query", json!({"windowing": {"limit": CHOICES}})).await.ok();
+        self.has_no_workflows = found.as_ref().is_some_and(|found| found.workflows.is_empty());
         self.workflows = found.into_iter().flat_map(|found| found.workflows).map(|workflow| workflow.slug).collect();
         if !self.workflows.is_empty() && !self.workflow.is_empty() && !self.workflows.contains(&self.workflow) {
             self.workflows.push(self.workflow.clone());
@@ -112,6 +124,29 @@ impl Binding {
     pub(crate) fn description(&self) -> Option<&str> {
         Some(self.description.as_str()).filter(|description| !description.is_empty())
     }
+}
+
+/// Where the inputs of a run can come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// An event, whose attributes may have the names of the inputs.
+    Event,
+    /// The clock, which knows nothing: the values are written down.
+    Clock,
+}
+
+/// A mapping with a place for each input; nothing where there are none.
+fn proposed(inputs: &Value, source: Source) -> String {
+    let place = |(name, input): (&String, &Value)| {
+        let value = match source {
+            Source::Event if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => format!("$.event.attributes.{name}").into(),
+            Source::Event => format!("$.event.attributes[\"{name}\"]").into(),
+            Source::Clock => input.get("default").cloned().unwrap_or_else(|| "".into()),
+        };
+        (name.clone(), value)
+    };
+    let mapping: Map<String, Value> = inputs.as_object().into_iter().flatten().map(place).collect();
+    if mapping.is_empty() { String::new() } else { mapping_text(Some(&mapping.into())) }
 }
 
 /// Sets a member, or takes it away.
@@ -164,6 +199,15 @@ mod tests {
             Binding::saved(&labels(), data).write(&mut saved).unwrap();
             assert_eq!(&saved, data);
         }
+    }
+
+    #[test]
+    fn a_mapping_is_proposed_for_the_inputs_of_a_workflow() {
+        let inputs = json!({"title": {"type": "string"}, "per-page": {"type": "integer", "default": 5}});
+        let read = |source| serde_json::from_str::<Value>(&proposed(&inputs, source)).unwrap();
+        assert_eq!(read(Source::Event), json!({"title": "$.event.attributes.title", "per-page": "$.event.attributes[\"per-page\"]"}));
+        assert_eq!(read(Source::Clock), json!({"title": "", "per-page": 5}));
+        assert_eq!(proposed(&Value::Null, Source::Event), "");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(super) struct NewQuery {
     integration: Option<String>,
     event: Option<String>,
     connection: Option<String>,
+    /// What the trigger is to run.
+    workflow: Option<String>,
     search: Option<String>,
     cursor: Option<String>,
 }
@@ -92,7 +94,7 @@ pub(super) async fn choose(visit: Visit, Query(query): Query<NewQuery>) -> PageR
     match (said(&query.integration), said(&query.event)) {
         (Some(integration), Some(key)) => {
             let event = event(&visit, &provider, &integration, &key).await?;
-            subscription_form::new(&visit, event, said(&query.connection)).await
+            subscription_form::new(&visit, event, said(&query.connection), said(&query.workflow)).await
         }
         (Some(integration), None) => choose_event(&visit, &provider, &integration, &query).await,
         (None, _) => choose_integration(&visit, &provider, &query).await,
@@ -114,6 +116,7 @@ struct IntegrationsPage {
     all: String,
     provider: String,
     providers: Vec<(String, String, bool)>,
+    workflow: String,
     search: String,
     choices: Vec<Choice>,
     next: Option<String>,
@@ -130,7 +133,9 @@ async fn choose_integration(visit: &Visit, provider: &str, query: &NewQuery) -> 
         .with_some("cursor", query.cursor.as_deref());
     let found: IntegrationsAnswer = visit.get(asked).await?;
     let here = visit.page("triggers").at("new");
-    let of_provider = here.clone().with("provider", provider);
+    let workflow = query.workflow.as_deref();
+    let at_provider = |key: &str| here.clone().with("provider", key).with_some("workflow", workflow);
+    let of_provider = at_provider(provider);
     let choices = found.integrations.into_iter().map(|integration| Choice {
         href: of_provider.clone().with("integration", &integration.key).into(),
         note: if integration.events_count == 1 { "1 event".to_owned() } else { format!("{} events", integration.events_count) },
@@ -145,8 +150,9 @@ async fn choose_integration(visit: &Visit, provider: &str, query: &NewQuery) -> 
             .providers
             .into_iter()
             .filter(|entry| entry.integrations_count > 0 || entry.key == provider)
-            .map(|entry| (entry.name, here.clone().with("provider", &entry.key).into(), entry.key == provider))
+            .map(|entry| (entry.name, at_provider(&entry.key).into(), entry.key == provider))
             .collect(),
+        workflow: workflow.unwrap_or_default().to_owned(),
         search: search.unwrap_or_default().to_owned(),
         choices: choices.collect(),
         next: found.cursor.map(|cursor| of_provider.with_some("search", search).with("cursor", cursor).into()),
@@ -165,6 +171,7 @@ struct EventsPage {
     description: String,
     provider: String,
     integration: String,
+    workflow: String,
     search: String,
     choices: Vec<Choice>,
     next: Option<String>,
@@ -177,7 +184,9 @@ async fn choose_event(visit: &Visit, provider: &str, integration: &str, query: &
     let asked = of_integration.at("events").with("limit", PAGE).with_some("query", search).with_some("cursor", query.cursor.as_deref());
     let found: EventsAnswer = visit.get(asked).await?;
     let new = visit.page("triggers").at("new");
-    let here = new.clone().with("provider", provider).with("integration", integration).with_some("connection", query.connection.as_deref());
+    let workflow = query.workflow.as_deref();
+    let of_provider = new.clone().with("provider", provider).with_some("workflow", workflow);
+    let here = of_provider.clone().with("integration", integration).with_some("connection", query.connection.as_deref());
     let choices = found.events.into_iter().map(|event| Choice {
         href: here.clone().with("event", &event.key).into(),
         name: event.name,
@@ -186,7 +195,8 @@ async fn choose_event(visit: &Visit, provider: &str, integration: &str, query: &
     });
     let page = EventsPage {
         frame: Frame::new(visit, Section::Triggers, format!("Events of {}", about.integration.name)),
-        back: new.clone().with("provider", provider).into(),
+        back: of_provider.into(),
+        workflow: workflow.unwrap_or_default().to_owned(),
         name: about.integration.name,
         description: about.integration.description,
         provider: provider.to_owned(),

@@ -1,13 +1,14 @@
 //! Making and changing a schedule, with its times before it is saved.
 
 use askama::Template;
-use axum::extract::Path as Segments;
+use axum::extract::{Path as Segments, Query};
 use serde_json::{Map, Value, json};
 
-use super::binding::{Binding, set};
+use super::binding::{Binding, Source, set};
 use super::model::{Schedule, ScheduleAnswer, text};
 use super::schedule::{Upcoming, upcoming};
 use super::subscription_draft::unreadable;
+use super::subscription_form::WorkflowQuery;
 use super::{SCHEDULES, schedule_page};
 use crate::form::Form;
 use crate::frame::{Frame, Section, see_other, show_refused};
@@ -204,8 +205,12 @@ async fn preview(visit: &Visit, old: Option<&Schedule>, draft: Draft) -> PageRes
     }
 }
 
-pub(super) async fn new(visit: Visit) -> PageResult {
-    form_page(&visit, None, Draft::default(), None, None).await
+pub(super) async fn new(visit: Visit, Query(query): Query<WorkflowQuery>) -> PageResult {
+    let binding = match query.workflow {
+        Some(workflow) => Binding::to(&visit, &workflow, Source::Clock).await,
+        None => Binding::default(),
+    };
+    form_page(&visit, None, Draft { binding, ..Draft::default() }, None, None).await
 }
 
 pub(super) async fn create(visit: Visit, form: Form) -> PageResult {

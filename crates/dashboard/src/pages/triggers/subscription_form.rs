@@ -1,11 +1,12 @@
 //! Making and changing a subscription.
 
 use askama::Template;
-use axum::extract::Path as Segments;
+use axum::extract::{Path as Segments, Query};
 use http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::binding::Binding;
+use super::binding::{Binding, Source};
 use super::choose::Event;
 use super::model::{Subscription, SubscriptionAnswer};
 use super::subscription_draft::Draft;
@@ -73,14 +74,34 @@ struct Start<'a> {
     watched: Watched,
     old: Option<&'a Subscription>,
     connection: Option<String>,
+    /// The workflow that a new one is to run.
+    workflow: Option<String>,
+}
+
+impl<'a> Start<'a> {
+    fn new(watched: Watched) -> Self {
+        Self { watched, old: None, connection: None, workflow: None }
+    }
+
+    fn saved(watched: Watched, old: &'a Subscription) -> Self {
+        Self { old: Some(old), ..Self::new(watched) }
+    }
+
+    async fn binding(&self, visit: &Visit) -> Binding {
+        match (self.old, &self.workflow) {
+            (Some(old), _) => Binding::saved(&old.labels, &old.data),
+            (None, Some(workflow)) => Binding::to(visit, workflow, Source::Event).await,
+            (None, None) => Binding::default(),
+        }
+    }
 }
 
 async fn form_page(visit: &Visit, start: Start<'_>, typed: Option<(&Form, &Refusal)>) -> PageResult {
-    let Start { watched, old, connection } = start;
+    let mut binding = start.binding(visit).await;
+    let Start { watched, old, connection, .. } = start;
     let schema = watched.schema();
     let given = old.map(Subscription::config).unwrap_or_default();
     let mut fields = controls(&schema, &given);
-    let mut binding = old.map(|old| Binding::saved(&old.labels, &old.data)).unwrap_or_default();
     let mut config = matches!(watched, Watched::Unknown(_)).then(|| serde_json::to_string_pretty(&given).unwrap_or_default());
     let mut chosen = connection.or_else(|| old.and_then(|old| old.connection_id.clone())).unwrap_or_default();
     if let Some((form, _)) = typed {
@@ -152,12 +173,19 @@ async fn find_connections(visit: &Visit, watched: &Watched, old: Option<&Subscri
     connections::query(visit, Seen::WithTriggers, Some((provider, integration))).await
 }
 
-pub(super) async fn new(visit: &Visit, event: Event, connection: Option<String>) -> PageResult {
-    form_page(visit, Start { watched: Watched::Event(Box::new(event)), old: None, connection }, None).await
+pub(super) async fn new(visit: &Visit, event: Event, connection: Option<String>, workflow: Option<String>) -> PageResult {
+    form_page(visit, Start { connection, workflow, ..Start::new(Watched::Event(Box::new(event))) }, None).await
 }
 
-pub(super) async fn new_webhook(visit: Visit) -> PageResult {
-    form_page(&visit, Start { watched: Watched::Webhook, old: None, connection: None }, None).await
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WorkflowQuery {
+    /// What it is to run.
+    pub(super) workflow: Option<String>,
+}
+
+pub(super) async fn new_webhook(visit: Visit, Query(query): Query<WorkflowQuery>) -> PageResult {
+    form_page(&visit, Start { workflow: query.workflow, ..Start::new(Watched::Webhook) }, None).await
 }
 
 pub(super) async fn create(visit: Visit, form: Form) -> PageResult {
@@ -187,7 +215,7 @@ async fn make(visit: &Visit, watched: Watched, form: &Form) -> PageResult {
 
 /// The form as it was typed, with what is wrong.
 pub(super) async fn show_again(visit: &Visit, watched: Watched, form: &Form, refusal: &Refusal) -> PageResult {
-    form_page(visit, Start { watched, old: None, connection: None }, Some((form, refusal))).await
+    form_page(visit, Start::new(watched), Some((form, refusal))).await
 }
 
 async fn saved(visit: &Visit, id: &str) -> Result<Subscription, Refusal> {
@@ -197,7 +225,7 @@ async fn saved(visit: &Visit, id: &str) -> Result<Subscription, Refusal> {
 pub(super) async fn edit(visit: Visit, Segments((_, id)): Segments<(String, String)>) -> PageResult {
     let old = saved(&visit, &id).await?;
     let watched = Watched::of(&visit, &old).await;
-    form_page(&visit, Start { watched, old: Some(&old), connection: None }, None).await
+    form_page(&visit, Start::saved(watched, &old), None).await
 }
 
 pub(super) async fn save(visit: Visit, Segments((_, id)): Segments<(String, String)>, form: Form) -> PageResult {
@@ -209,6 +237,6 @@ pub(super) async fn save(visit: Visit, Segments((_, id)): Segments<(String, Stri
     };
     match kept {
         Ok(_) => see_other(subscription_page(&visit, &id).with("told", "saved")),
-        Err(refusal) => form_page(&visit, Start { watched, old: Some(&old), connection: None }, Some((&form, &refusal))).await,
+        Err(refusal) => form_page(&visit, Start::saved(watched, &old), Some((&form, &refusal))).await,
     }
 }

@@ -1,6 +1,7 @@
 //! What a person has to carry to the sender of a new subscription's events.
 
 use askama::Template;
+use serde_json::{Map, Value, json};
 
 use super::model::{Subscription, SubscriptionAnswer, text};
 use super::subscription_page;
@@ -44,22 +45,40 @@ fn example(subscription: &Subscription, secret: Option<&str>) -> Option<String> 
         (scheme, _) => scheme,
     };
     let url = &subscription.url;
+    let body = body(subscription.data.get("inputs_fields"));
     match scheme {
-        "" => Some(format!("curl -H 'Content-Type: application/json' -d '{{\"hello\": \"world\"}}' {url}")),
-        "token" => {
-            Some(format!("curl -H 'Content-Type: application/json' -H \"X-Webhook-Token: $SECRET\" -d '{{\"hello\": \"world\"}}' {url}"))
-        }
+        "" => Some(format!("curl -H 'Content-Type: application/json' -d '{body}' {url}")),
+        "token" => Some(format!("curl -H 'Content-Type: application/json' -H \"X-Webhook-Token: $SECRET\" -d '{body}' {url}")),
         "hmac_sha256" => Some(format!(
-            "BODY='{{\"hello\": \"world\"}}'\ncurl -H 'Content-Type: application/json' -d \"$BODY\" \\\n  -H \"X-Hub-Signature-256: sha256=$(printf %s \"$BODY\" | openssl dgst -sha256 -hmac \"$SECRET\" -r | cut -d' ' -f1)\" {url}"
+            "BODY='{body}'\ncurl -H 'Content-Type: application/json' -d \"$BODY\" \\\n  -H \"X-Hub-Signature-256: sha256=$(printf %s \"$BODY\" | openssl dgst -sha256 -hmac \"$SECRET\" -r | cut -d' ' -f1)\" {url}"
         )),
         _ => None,
     }
 }
 
+/// A body with a value for everything that the mapping takes from the top of an event.
+fn body(mapping: Option<&Value>) -> String {
+    let mut names = Vec::new();
+    collect(mapping.unwrap_or(&Value::Null), &mut names);
+    let values: Map<String, Value> = names.into_iter().map(|name| (name, "world".into())).collect();
+    if values.is_empty() { json!({"hello": "world"}) } else { values.into() }.to_string()
+}
+
+fn collect(mapping: &Value, names: &mut Vec<String>) {
+    match mapping {
+        Value::String(text) => {
+            let name = text.strip_prefix("$.event.attributes.").or_else(|| text.strip_prefix("/event/attributes/"));
+            let is_word = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            names.extend(name.filter(is_word).map(str::to_owned));
+        }
+        Value::Array(all) => all.iter().for_each(|value| collect(value, names)),
+        Value::Object(all) => all.values().for_each(|value| collect(value, names)),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn old() -> Subscription {
@@ -76,5 +95,11 @@ mod tests {
         plain.data.shift_remove("trigger_config");
         assert!(!example(&plain, None).unwrap().contains("SECRET"));
         assert_eq!(example(&plain, Some("whsec_abc")), None);
+        assert!(example(&plain, None).unwrap().contains("'{\"hello\":\"world\"}'"));
+        plain.data.insert(
+            "inputs_fields".to_owned(),
+            json!({"title": "$.event.attributes.title", "deep": ["/event/attributes/id", "$.event.attributes.it's"]}),
+        );
+        assert!(example(&plain, None).unwrap().contains("'{\"title\":\"world\",\"id\":\"world\"}'"));
     }
 }

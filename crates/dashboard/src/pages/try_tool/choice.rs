@@ -105,6 +105,14 @@ impl Choice {
         }
     }
 
+    /// What a rule that is about it says, through whichever connection.
+    pub(super) fn pattern(&self) -> String {
+        match self {
+            Self::Action { provider, integration, action, .. } => format!("tools.{provider}.{integration}.{action}.*"),
+            Self::Workflow { slug, .. } => format!("workflow.variant.{slug}"),
+        }
+    }
+
     pub(super) fn connection(&self) -> Option<&str> {
         match self {
             Self::Action { connection, .. } => connection.as_deref(),
@@ -155,5 +163,6 @@ mod tests {
         };
         assert_eq!(query("CREATE_AN_ISSUE").choice(), Some(action(None)));
         assert_eq!(query(" ").choice(), None);
+        assert_eq!(action(Some("main")).pattern(), "tools.native.github.CREATE_AN_ISSUE.*");
     }
 }

@@ -1,5 +1,6 @@
 //! Finding a tool: by a sentence, or among those that were called lately.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -27,6 +28,8 @@ pub(super) struct FoundTool {
     pub(super) description: String,
     pub(super) state: Markup,
     pub(super) confidence: Option<String>,
+    /// How well it fits, and whether it can be called now.
+    fit: (bool, f64),
 }
 
 #[derive(Debug, Deserialize)]
@@ -85,14 +88,22 @@ fn found(visit: &Visit, answer: Answer) -> Found {
     let mut found = Found { notes: answer.notes, ..Found::default() };
     for capability in answer.capabilities {
         let best = capability.tool.map(|tool| Tool { confidence: capability.confidence, ..tool });
-        let all = best.into_iter().chain(capability.then.unwrap_or_default()).chain(capability.alternatives);
-        found.tools.extend(all.map(|tool| found_tool(visit, tool, &states)));
+        let answer = best.into_iter().chain(capability.then.unwrap_or_default());
+        found.tools.extend(answer.map(|tool| found_tool(visit, tool, &states)));
+        let mut others: Vec<FoundTool> = capability.alternatives.into_iter().map(|tool| found_tool(visit, tool, &states)).collect();
+        others.sort_by(|a, b| best_first(a.fit, b.fit));
+        found.tools.extend(others);
         found.notes.extend(capability.note);
         found.notes.extend(capability.trigger.map(|event| {
             format!("This waits for an event: {} of {}. Subscribe to it under Triggers.", event.event_key, event.integration)
         }));
     }
     found
+}
+
+/// What can be called now comes before what has to be connected first.
+fn best_first(a: (bool, f64), b: (bool, f64)) -> Ordering {
+    b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
 }
 
 fn found_tool(visit: &Visit, tool: Tool, states: &BTreeMap<(String, String), String>) -> FoundTool {
@@ -106,6 +117,7 @@ fn found_tool(visit: &Visit, tool: Tool, states: &BTreeMap<(String, String), Str
         description: tool.description,
         state: if is_ready { badge(Tone::Good, "ready") } else { badge(Tone::Plain, "not connected") },
         confidence: tool.confidence.map(percent),
+        fit: (is_ready, tool.confidence.unwrap_or_default()),
     }
 }
 
@@ -159,6 +171,13 @@ mod tests {
         let names: Vec<String> =
             each_once(refs.into_iter().filter_map(Choice::of_ref)).iter().map(|choice| choice.name().to_owned()).collect();
         assert_eq!(names, ["a", "A"]);
+    }
+
+    #[test]
+    fn what_can_be_called_comes_first() {
+        let mut fits = vec![(false, 0.9), (true, 0.1), (true, 0.4)];
+        fits.sort_by(|a, b| best_first(*a, *b));
+        assert_eq!(fits, [(true, 0.4), (true, 0.1), (false, 0.9)]);
     }
 
     #[test]

@@ -152,6 +152,10 @@ struct ToolPage {
     tool: Tool,
     typed: Typed,
     may_run: bool,
+    /// Where the rules that hold for it are explained, one is made, and a workflow that calls it is written.
+    explain: String,
+    rule: Option<String>,
+    workflow: Option<String>,
     outcome: Option<Outcome>,
     samples: Vec<Sample>,
 }
@@ -168,6 +172,9 @@ fn tool_page(visit: &Visit, choice: &Choice, tool: Tool, typed: Typed) -> ToolPa
         as_raw: here.with("tab", "raw").into(),
         chosen: chosen_fields(choice),
         may_run: visit.may("run_tools") && tool.can_be_called(),
+        explain: format!("{}#explain", visit.page("permissions").with("ref", &tool.call_ref)),
+        rule: visit.may("edit_tools").then(|| visit.page("permissions").with("pattern", choice.pattern()).into()),
+        workflow: visit.may("edit_workflows").then(|| visit.page("workflows").at("new").with("ref", &tool.call_ref).into()),
         outcome: None,
         samples: code::samples(&call),
         tool,

@@ -7,33 +7,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::picture::{Picture, picture};
+use super::starter::{self, STARTER};
 use super::{Revision, Workflow, WorkflowAnswer, pretty, tabs};
 use crate::form::Form;
 use crate::frame::{Frame, Link, Section, see_other, show_refused};
+use crate::pages::try_tool::callable;
 use crate::path::Path;
 use crate::refusal::{PageResult, Refusal};
 use crate::ui;
 use crate::visit::Visit;
 
-const CHECKED: &str = "The JSON can be read, and what it embeds is there. Names of tools, steps and inputs are looked up when it is saved.";
-const STARTER: &str = r#"{
-  "kind": "steps",
-  "schemas": {
-    "inputs": {
-      "type": "object",
-      "properties": {"topic": {"type": "string"}},
-      "required": ["topic"]
-    }
-  },
-  "steps": [
-    {
-      "name": "search",
-      "call": "tools.native.hacker-news.SEARCH.hacker-news-main",
-      "arguments": {"query": "{{ inputs.topic }}"}
-    }
-  ],
-  "result": "{{ steps.search.result }}"
-}"#;
+const CHECKED: &str = "It could be saved: the JSON can be read, and what it names is there.";
 
 /// What stands in the form.
 #[derive(Debug, Default)]
@@ -93,6 +77,8 @@ struct EditPage {
     from: String,
     fields: Fields,
     picture: Option<Picture>,
+    /// What the last check said: that all is well, or what is not.
+    checked: Option<Result<&'static str, String>>,
 }
 
 impl EditPage {
@@ -110,38 +96,61 @@ impl EditPage {
 /// What the last press of a button came to.
 enum Outcome {
     Nothing,
-    Checked,
+    Checked(Result<(), Refusal>),
     Refused(Refusal),
 }
 
 impl Outcome {
     fn refusal(&self) -> Option<&Refusal> {
-        if let Self::Refused(refusal) = self { Some(refusal) } else { None }
+        match self {
+            Self::Refused(refusal) | Self::Checked(Err(refusal)) => Some(refusal),
+            _ => None,
+        }
     }
 
-    fn frame(&self, mut frame: Frame) -> Frame {
-        if matches!(self, Self::Checked) {
-            frame.told = Some(CHECKED.to_owned());
+    /// What a save refused stands on top, where the page begins.
+    fn frame(&self, frame: Frame) -> Frame {
+        if let Self::Refused(refusal) = self { frame.refused(Some(refusal)) } else { frame }
+    }
+
+    /// What a check says stands beside the data.
+    fn checked(&self) -> Option<Result<&'static str, String>> {
+        match self {
+            Self::Checked(Ok(())) => Some(Ok(CHECKED)),
+            Self::Checked(Err(refusal)) => Some(Err(refusal.words.clone())),
+            _ => None,
         }
-        frame.refused(self.refusal())
     }
 }
 
-/// What can be checked without saving: that it is JSON, and that what it embeds is there.
-async fn check(visit: &Visit, fields: &Fields) -> Outcome {
-    let checked = match fields.data() {
-        Ok(data) => visit.post::<Value>("/workflows/revisions/resolve", json!({"workflow_revision": {"data": data}})).await.map(|_| ()),
-        Err(refusal) => Err(refusal),
+/// Looks at the data as a save does, and at what it embeds.
+async fn check(visit: &Visit, slug: &str, fields: &Fields) -> Outcome {
+    let looked = async {
+        let data = fields.data()?;
+        visit.post::<Value>("/workflows/check", json!({"workflow": {"slug": slug, "data": data}})).await?;
+        visit.post::<Value>("/workflows/revisions/resolve", json!({"workflow_revision": {"data": data}})).await.map(|_| ())
     };
-    checked.map_or_else(Outcome::Refused, |()| Outcome::Checked)
+    Outcome::Checked(looked.await)
 }
 
 fn drawn(fields: &Fields) -> Option<Picture> {
     picture(&serde_json::from_str(&fields.data).unwrap_or_default())
 }
 
-pub(super) async fn new(visit: Visit) -> PageResult {
-    show_new(&visit, Fields { data: STARTER.to_owned(), ..Fields::default() }, &Outcome::Nothing)
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NewQuery {
+    /// The tool that it is to call.
+    #[serde(rename = "ref")]
+    call_ref: String,
+}
+
+pub(super) async fn new(visit: Visit, Query(query): Query<NewQuery>) -> PageResult {
+    let fields = match callable(&visit, &query.call_ref).await? {
+        Some(tool) => Fields { slug: starter::slug(&tool), data: starter::calling(&tool), name: tool.title, ..Fields::default() },
+        None => Fields { data: STARTER.to_owned(), ..Fields::default() },
+    };
+    show_new(&visit, fields, &Outcome::Nothing)
 }
 
 fn show_new(visit: &Visit, fields: Fields, outcome: &Outcome) -> PageResult {
@@ -154,6 +163,7 @@ fn show_new(visit: &Visit, fields: Fields, outcome: &Outcome) -> PageResult {
         workflow: None,
         from: String::new(),
         picture: drawn(&fields),
+        checked: outcome.checked(),
         fields,
     };
     show_refused(outcome.refusal(), &page)
@@ -162,7 +172,7 @@ fn show_new(visit: &Visit, fields: Fields, outcome: &Outcome) -> PageResult {
 pub(super) async fn create(visit: Visit, form: Form) -> PageResult {
     let fields = Fields::typed(&form);
     if form.text("action") == "check" {
-        let outcome = check(&visit, &fields).await;
+        let outcome = check(&visit, &fields.slug, &fields).await;
         return show_new(&visit, fields, &outcome);
     }
     let made = match fields.data() {
@@ -218,6 +228,7 @@ fn show_edit(visit: &Visit, workflow: Workflow, from: String, fields: Fields, ou
         workflow: Some(workflow),
         from,
         picture: drawn(&fields),
+        checked: outcome.checked(),
         fields,
     };
     show_refused(outcome.refusal(), &page)
@@ -228,7 +239,7 @@ pub(super) async fn save(visit: Visit, Segments((_, id)): Segments<(String, Stri
     let fields = Fields { name: of_words(&workflow).name, description: of_words(&workflow).description, ..Fields::typed(&form) };
     let from = form.text("from").to_owned();
     if form.text("action") == "check" {
-        let outcome = check(&visit, &fields).await;
+        let outcome = check(&visit, &workflow.slug, &fields).await;
         return show_edit(&visit, workflow, from, fields, &outcome);
     }
     match commit(&visit, &workflow, &fields).await {
@@ -266,12 +277,6 @@ pub(super) async fn words(visit: Visit, Segments((_, id)): Segments<(String, Str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_starter_can_be_read_and_drawn() {
-        let data = read_json(STARTER).unwrap();
-        assert_eq!(picture(&data).unwrap().boxes.len(), 2);
-    }
 
     #[test]
     fn what_cannot_be_read_has_its_place() {

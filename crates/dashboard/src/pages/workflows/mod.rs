@@ -8,6 +8,7 @@ mod one;
 mod picture;
 mod run;
 mod runs;
+mod starter;
 mod timeline;
 mod versions;
 

@@ -58,6 +58,8 @@ struct OnePage {
     revisions: Vec<Revision>,
     chosen: Chosen,
     may_edit: bool,
+    /// What can start it, each with the page where that is made.
+    starts: Vec<(&'static str, String)>,
     workflow: Workflow,
 }
 
@@ -92,9 +94,16 @@ async fn show_one(visit: &Visit, id: &str, told: Option<&str>, refusal: Option<&
         revisions,
         chosen,
         may_edit: visit.may("edit_workflows"),
+        starts: if visit.may("edit_triggers") && !workflow.is_archived() { starts(visit, &workflow.slug) } else { Vec::new() },
         workflow,
     };
     show_refused(refusal, &page)
+}
+
+fn starts(visit: &Visit, slug: &str) -> Vec<(&'static str, String)> {
+    let new = visit.page("triggers").at("new");
+    let pages = [("By a webhook", new.clone().at("webhook")), ("By the clock", new.clone().at("schedule")), ("By an event of an app", new)];
+    pages.map(|(label, page)| (label, page.with("workflow", slug).into())).into()
 }
 
 pub(super) async fn deploy(visit: Visit, Segments((_, id)): Segments<(String, String)>, form: Form) -> PageResult {
