@@ -363,7 +363,7 @@ on_both! {
         for (data, wrong) in [
             (calling("workflow.variant.nobody", "{{ steps.a.ok }}"), "nobody"),
             (calling("workflow.variant.mine", "{{ steps.b.ok }}"), "steps.b"),
-            (json!({"kind": "stepz"}), "stepz"),
+            (json!({"kind": "stepz"}), "data.kind"),
             (json!("steps"), "object"),
         ] {
             let detail = check(data).await.detail(422);
