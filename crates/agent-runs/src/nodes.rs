@@ -114,7 +114,11 @@ impl AgentRuns {
         let woken = Notify::new();
         let hear = |words: &str| match read(words, self.0.node) {
             Some(Heard::Wakes) => woken.notify_one(),
-            Some(Heard::Runs(runs)) => runs.into_iter().for_each(|run| self.0.followers.tell(run)),
+            Some(Heard::Runs(runs)) => {
+                for run in runs {
+                    self.0.followers.tell(run);
+                }
+            }
             None => {}
         };
         let listen = async {

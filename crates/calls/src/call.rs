@@ -488,10 +488,10 @@ impl Calls {
     async fn run_renewed(&self, target: &ActionTarget, call: &Call, recording: &Recording) -> Result<ToolResult, CallError> {
         let ActionTarget { integration, connection, action } = target;
         let usable = self.0.connections.usable(connection, integration).await?;
+        recording.intend(!action.read_only, connection.row_id()).await?;
         if !action.read_only {
             self.note_sent(call, recording.id).await?;
         }
-        recording.intend(!action.read_only, connection.row_id()).await?;
         let key = &upstream_key(call);
         let attempt = |usable: Arc<Usable>| async move {
             let started = Instant::now();

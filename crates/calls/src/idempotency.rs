@@ -89,12 +89,13 @@ impl Calls {
             Resumes::IfUnsent => false,
             Resumes::Always => true,
         };
-        let sql = "update tool_idempotency set call_id = $3, created_at = $4 \
-                   where project_id = $1 and name = $2 and reply is null and (is_unsent or $5)";
+        // What was intended may have been sent although that was not noted: the intention survives a loss of power, the note may not.
+        let sql = "update tool_idempotency set call_id = $3, created_at = $4 where project_id = $1 and name = $2 and reply is null \
+                   and ($5 or (is_unsent and not exists (select 1 from tool_calls as c where c.project_id = $1 and c.id = tool_idempotency.call_id)))";
         Ok(self.0.db.execute(sql, args![call.scope.project, name, id, self.0.clock.now(), also_sent]).await? == 1)
     }
 
-    /// Notes that a call is about to be sent, under the key that it has.
+    /// Notes that a call is sent now, under the key that it has. Its intention is written before.
     pub(crate) async fn note_sent(&self, call: &Call, id: CallId) -> Result<(), CallError> {
         let Some(key) = &call.idempotency_key else { return Ok(()) };
         let sql = "update tool_idempotency set is_unsent = false where project_id = $1 and name = $2 and call_id = $3";

@@ -55,11 +55,11 @@ impl Calls {
         let permit = self.permit(scope, &run.facts, run.asked, run.caller, DefaultVerdict::Run).await?;
         if let Some((call, recording)) = run.call {
             recording.note_permit(permit);
+            self.intend(scope, recording, true, permit).await?;
             if let Err(error) = self.note_sent(call, recording.id()).await {
                 self.give_back(scope, permit).await?;
                 return Err(error);
             }
-            self.intend(scope, recording, true, permit).await?;
         }
         Ok(self.0.executor.run(scope, run.found, request).await)
     }

@@ -58,7 +58,9 @@ impl Earlier {
         }
         // A run that was cancelled in the middle left calls open, and models refuse a call without a result.
         let open: Vec<i64> = said.open_calls().map(|call| call.step).collect();
-        open.into_iter().for_each(|step| said.call_ended(step, CallOutcome::failed(UNFINISHED)));
+        for step in open {
+            said.call_ended(step, CallOutcome::failed(UNFINISHED));
+        }
         let handed_over = said.handed_over().into_iter().cloned().collect();
         Self { messages: said.messages, handed_over }
     }

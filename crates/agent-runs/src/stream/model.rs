@@ -179,7 +179,9 @@ mod tests {
     #[test]
     fn what_does_not_count_is_left_out() {
         let mut said = Said::default();
-        whole_run().iter().for_each(|event| said.hear(event));
+        for event in &whole_run() {
+            said.hear(event);
+        }
         assert_eq!(said.text(), "Let me look.\n\n12 degrees.");
         assert_eq!((said.usage.cached_input, said.ending), (120, Some(Ending::Stop)));
     }

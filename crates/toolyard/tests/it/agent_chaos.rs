@@ -26,9 +26,14 @@ const CALLERS: u64 = 24;
 /// Each run writes so often, the last two at once.
 const WRITES: usize = 5;
 
-/// How many runs there are and how often a process is killed meanwhile.
+/// How many runs there are and how often a process is killed meanwhile. `TOOLYARD_AGENT_KILLS` says how often, with thirty runs for each.
 fn size() -> (u64, u64) {
-    if std::env::var_os("TOOLYARD_SOAK").is_some() { (6000, 200) } else { (160, 5) }
+    let kills = std::env::var("TOOLYARD_AGENT_KILLS").ok().and_then(|kills| kills.parse::<u64>().ok());
+    match kills {
+        Some(kills) => (30 * kills, kills),
+        None if std::env::var_os("TOOLYARD_SOAK").is_some() => (6000, 200),
+        None => (160, 5),
+    }
 }
 
 /// A service that counts what is written and takes a moment for it. It knows no idempotency keys, so a repetition counts.
