@@ -97,7 +97,10 @@ async fn opentelemetry_reads_the_traces_of_runs() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
-    let house = house_with(|command| drop(command.env("TOOLYARD_OTLP_ENDPOINT", &endpoint))).await;
+    let house = house_with(|command| {
+        command.env("TOOLYARD_OTLP_ENDPOINT", &endpoint);
+    })
+    .await;
     for said in ["tool", "plain", "fail"] {
         let body = json!({"references": {"workflow": {"slug": "maker"}}, "data": {"inputs": {"message": said}}, "session_id": "s-1"});
         house.server.send(Method::POST, "/workflows/invoke", Some(body)).await;
