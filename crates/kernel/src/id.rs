@@ -50,6 +50,8 @@ kinds! {
     UserSession => UserSessionId,
     Hook => HookId,
     HookMessage => HookMessageId,
+    AuthConfig => AuthConfigId,
+    ComposioWebhook => ComposioWebhookId,
 }
 
 impl<T> Id<T> {

@@ -10,11 +10,15 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::openapi::{Components, Content, Ref, RefOr, Required, ResponseBuilder};
 use utoipa::{OpenApi, PartialSchema, ToSchema};
 
+use crate::composio_api::{ComposioError, ComposioErrorBody};
+
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Toolyard", description = "Tools, connections and triggers for agents. Every path but `/metrics` also works under `/api` and `/preview`, with and without a trailing slash."),
     tags((name = "Workflow aliases", description = "`/applications` and `/evaluators` are workflows under the names that Agenta's clients use: \
-        the same rows, with other names of fields. Use `/workflows` unless you have such a client.")),
+        the same rows, with other names of fields. Use `/workflows` unless you have such a client."),
+        (name = "Composio's API", description = "What the SDKs of Composio ask for, so that they work here by their base URL alone; see \
+        `docs/composio-sdks.md`. Every path also works under `/v3`. Use the other routes unless you have such a client.")),
     modifiers(&Security)
 )]
 pub(crate) struct Document;
@@ -34,6 +38,8 @@ impl utoipa::Modify for Security {
         components.add_security_scheme("operator", SecurityScheme::ApiKey(ApiKey::Header(operator)));
         let user_session = ApiKeyValue::with_description("Authorization", "`Bearer <token>`, with the token of a session of an end user.");
         components.add_security_scheme("user_session", SecurityScheme::ApiKey(ApiKey::Header(user_session)));
+        let composio = ApiKeyValue::with_description("x-api-key", "A project key, as Composio's SDKs send it.");
+        components.add_security_scheme("composio_key", SecurityScheme::ApiKey(ApiKey::Header(composio)));
         let session = ApiKeyValue::with_description("toolyard-session", "Signed in at `/sign-in`; `__Host-toolyard-session` under https.");
         components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     }
@@ -130,15 +136,40 @@ fn may_answer(status: &str, operation: &Operation, is_get: bool) -> bool {
     }
 }
 
-fn error_content() -> Content {
-    Content::new(Some(Ref::from_schema_name("Error")))
+/// How failures are written: in our own words, or as Composio's SDKs read them.
+#[derive(Clone, Copy)]
+enum Errors {
+    Ours,
+    Composio,
+}
+
+impl Errors {
+    fn at(path: &str) -> Self {
+        if path.starts_with(crate::composio_api::PREFIX) { Self::Composio } else { Self::Ours }
+    }
+
+    fn content(self) -> Content {
+        let name = match self {
+            Self::Ours => "Error",
+            Self::Composio => "ComposioError",
+        };
+        Content::new(Some(Ref::from_schema_name(name)))
+    }
+
+    /// Where the document keeps a failure that any route may have.
+    fn response_name(self, name: &str) -> String {
+        match self {
+            Self::Ours => name.to_owned(),
+            Self::Composio => format!("Composio{name}"),
+        }
+    }
 }
 
 /// Adds to every operation the failures that it may answer with, and to those that it names itself what they look like.
-fn add_failures(operation: &mut Operation, is_get: bool) {
+fn add_failures(operation: &mut Operation, is_get: bool, errors: Errors) {
     for (status, name, _) in FAILURES {
         if may_answer(status, operation, is_get) {
-            let response = || RefOr::Ref(Ref::from_response_name(name));
+            let response = || RefOr::Ref(Ref::from_response_name(errors.response_name(name)));
             operation.responses.responses.entry(status.to_owned()).or_insert_with(response);
         }
     }
@@ -147,7 +178,7 @@ fn add_failures(operation: &mut Operation, is_get: bool) {
             && status.starts_with(['4', '5'])
             && response.content.is_empty()
         {
-            response.content.insert(JSON.to_owned(), RefOr::T(error_content()));
+            response.content.insert(JSON.to_owned(), RefOr::T(errors.content()));
         }
     }
 }
@@ -266,8 +297,8 @@ fn add_patterns(schema: &mut RefOr<Schema>) {
     }
 }
 
-fn finish(operation: &mut Operation, is_get: bool) {
-    add_failures(operation, is_get);
+fn finish(operation: &mut Operation, is_get: bool, errors: Errors) {
+    add_failures(operation, is_get, errors);
     make_body_optional(operation);
     for parameter in operation.parameters.iter_mut().flatten() {
         if let RefOr::T(parameter) = parameter
@@ -282,18 +313,23 @@ fn finish(operation: &mut Operation, is_get: bool) {
 pub(crate) fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     let components = document.components.get_or_insert_default();
     components.schemas.insert("Error".to_owned(), Error::schema());
+    components.schemas.insert("ComposioError".to_owned(), ComposioError::schema());
+    components.schemas.insert("ComposioErrorBody".to_owned(), ComposioErrorBody::schema());
     add_ways(components);
     components.schemas.values_mut().for_each(add_patterns);
     for (_, name, description) in FAILURES {
-        let response = ResponseBuilder::new().description(description).content(JSON, error_content()).build();
-        components.responses.insert(name.to_owned(), RefOr::T(response));
+        for errors in [Errors::Ours, Errors::Composio] {
+            let response = ResponseBuilder::new().description(description).content(JSON, errors.content()).build();
+            components.responses.insert(errors.response_name(name), RefOr::T(response));
+        }
     }
-    for item in document.paths.paths.values_mut() {
+    for (path, item) in &mut document.paths.paths {
+        let errors = Errors::at(path);
         if let Some(operation) = &mut item.get {
-            finish(operation, true);
+            finish(operation, true, errors);
         }
         for operation in [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten() {
-            finish(operation, false);
+            finish(operation, false, errors);
         }
     }
     document

@@ -7,6 +7,7 @@ pub mod admin;
 pub mod agents;
 pub mod aliases;
 pub mod catalog;
+pub mod composio_api;
 pub mod connections;
 mod dashboard;
 pub mod document;
@@ -35,6 +36,7 @@ use std::time::Duration;
 
 use ::agents::Agents;
 use ::catalog::Catalog;
+use ::composio_api::ComposioApi;
 use ::connections::Connections;
 use ::end_users::EndUsers;
 use ::grants::Grants;
@@ -86,6 +88,7 @@ pub struct Parts {
     pub triggers: Triggers,
     pub agents: Agents,
     pub agent_runs: AgentRuns,
+    pub composio_api: ComposioApi,
     pub mcp: Mcp,
     pub signer: Signer,
     pub operator_key: KeyHash,

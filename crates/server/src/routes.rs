@@ -14,8 +14,8 @@ use utoipa_axum::routes;
 use crate::document::{Document, finished};
 use crate::edge::{mount, watch};
 use crate::{
-    App, access, admin, agents, aliases, dashboard, end_users, environments, grants, keys, mcp, model_api, oauth, operations, pages,
-    people, project, secrets, tools, triggers, workflows,
+    App, access, admin, agents, aliases, composio_api, dashboard, end_users, environments, grants, keys, mcp, model_api, oauth, operations,
+    pages, people, project, secrets, tools, triggers, workflows,
 };
 
 /// Bodies of so many bytes and more are compressed for whoever takes that; a packet holds what is smaller.
@@ -31,6 +31,7 @@ fn table() -> OpenApiRouter<App> {
         .merge(trigger_table())
         .merge(people_table())
         .merge(alias_table())
+        .merge(composio_table())
 }
 
 /// The server itself, its operator, and what a project keeps.
@@ -360,6 +361,31 @@ fn alias_table() -> OpenApiRouter<App> {
         .routes(routes!(aliases::evaluators::simple::unarchive))
 }
 
+/// Composio's API, for its SDKs. It answers at `/v3` too: see `mount`.
+fn composio_table() -> OpenApiRouter<App> {
+    composio_catalog_table().merge(composio_account_table()).merge(composio_trigger_table()).merge(composio_session_table())
+}
+
+/// Toolkits, tools and their execution.
+fn composio_catalog_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(composio_api::tools::slugs))
+}
+
+/// Auth configs and connected accounts.
+fn composio_account_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+}
+
+/// Trigger types, trigger instances and webhook subscriptions.
+fn composio_trigger_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+}
+
+/// Sessions of the tool router.
+fn composio_session_table() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+}
+
 /// The OpenAPI document.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     finished(table().split_for_parts().1)
@@ -386,6 +412,7 @@ pub fn service(mut router: Router<App>, app: App) -> Service {
         .merge(dashboard::routes(&app, inside.clone()))
         .layer(axum::Extension(tools::ops::Inside(inside)))
         .layer(axum::middleware::from_fn_with_state(app.clone(), watch::watch))
+        .layer(axum::middleware::from_fn(composio_api::envelope))
         .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(SizeAbove::new(WORTH_COMPRESSING))));
     if !app.options.cors_origins.is_empty() {
         let origins: Vec<http::HeaderValue> = app.options.cors_origins.iter().filter_map(|origin| origin.parse().ok()).collect();

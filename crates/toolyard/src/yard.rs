@@ -13,6 +13,7 @@ use axum::Router;
 use calls::{Calls, NewestCalls, Runner};
 use catalog::{Catalog, Source, Unconfigured};
 use composio::Composio;
+use composio_api::ComposioApi;
 use connections::{Connections, Connector, Consumer, Host};
 use definitions::Definitions;
 use discovery::{Discovery, Finder};
@@ -77,6 +78,7 @@ pub struct Yard {
     pub triggers: Triggers,
     pub agents: Agents,
     pub agent_runs: AgentRuns,
+    pub composio_api: ComposioApi,
     /// Kept here, because connections only point at them.
     pub consumers: [Arc<dyn Consumer>; 3],
     /// Kept here, because end users only point at them.
@@ -282,6 +284,23 @@ impl Yard {
         for keeper in &keepers {
             end_users.register(keeper);
         }
+        let composio_api = ComposioApi::new(composio_api::Parts {
+            db: db.clone(),
+            clock: clock.clone(),
+            sealer: vault.sealer.clone(),
+            workers: workers.clone(),
+            accounts: accounts.clone(),
+            catalog: catalog.clone(),
+            connections: connections.clone(),
+            end_users: end_users.clone(),
+            user_sessions: user_sessions.clone(),
+            calls: calls.clone(),
+            definitions: definitions.clone(),
+            discovery: discovery.clone(),
+            triggers: triggers.clone(),
+            egress: egress.clone(),
+            public_url: config.public_url.trim_end_matches('/').to_owned(),
+        });
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         let mut first_invitation = None;
         if let Some(key) = &first_key {
@@ -316,6 +335,7 @@ impl Yard {
             triggers,
             agents,
             agent_runs,
+            composio_api,
             consumers,
             keepers,
             operator_key,
@@ -348,6 +368,7 @@ impl Yard {
             mcp: mcp::Mcp::default(),
             agents: self.agents.clone(),
             agent_runs: self.agent_runs.clone(),
+            composio_api: self.composio_api.clone(),
             signer: self.vault.signer.clone(),
             operator_key: self.operator_key.hash(),
             metrics: server::operations::Metrics::default(),

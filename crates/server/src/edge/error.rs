@@ -126,10 +126,19 @@ impl ApiError {
     }
 }
 
+/// What went wrong, for those whose errors have another body.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = self.status();
+        let said = Said { code: self.code, message: self.message() };
         let mut response = (status, Json(json!({"detail": self.detail, "code": self.code.name()}))).into_response();
+        response.extensions_mut().insert(said);
         if status == StatusCode::UNAUTHORIZED {
             let challenge = match self.code {
                 Code::InvalidToken | Code::TokenForAnotherSurface => "Bearer realm=\"toolyard\", error=\"invalid_token\"",

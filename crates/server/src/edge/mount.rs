@@ -1,5 +1,5 @@
 //! Every path works at `/x`, `/api/x` and `/preview/x`, with and without a trailing slash, without redirects. Only `/metrics` is nowhere
-//! else, so that one rule of a proxy closes it.
+//! else, so that one rule of a proxy closes it. Composio's API of `/v3.1` answers at `/v3` too, where its SDKs look for parts of it.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(crate) struct AskedPath(pub(crate) String);
 /// Rewrites the path of a request to the form in which routes are declared.
 pub fn normalise(mut request: Request) -> Request {
     let path = request.uri().path();
-    let plain = well_known(path).unwrap_or_else(|| plain_path(path).into());
+    let plain = well_known(path).unwrap_or_else(|| of_older_version(plain_path(path)));
     if plain != path && plain != METRICS {
         let asked = AskedPath(path.trim_end_matches('/').to_owned());
         let target = match request.uri().query() {
@@ -44,6 +44,14 @@ fn well_known(path: &str) -> Option<Cow<'_, str>> {
     Some(format!("{RESOURCE}{}", resource.trim_end_matches('/')).into())
 }
 
+/// The newer path of what Composio's SDKs ask an older version for.
+fn of_older_version(path: &str) -> Cow<'_, str> {
+    match path.strip_prefix("/v3") {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", crate::composio_api::PREFIX).into(),
+        _ => path.into(),
+    }
+}
+
 pub(crate) fn plain_path(path: &str) -> &str {
     let mut path = path;
     while let Some(rest) = strip_mount(path, "/api") {
@@ -63,7 +71,7 @@ fn strip_mount<'a>(path: &'a str, mount: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{plain_path, well_known};
+    use super::{of_older_version, plain_path, well_known};
 
     #[test]
     fn mounts_and_slashes_fold_to_one_path() {
@@ -81,6 +89,13 @@ mod tests {
             ("/x//", "/x/"),
         ] {
             assert_eq!(plain_path(path), plain, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_older_version_is_the_newer_one() {
+        for (path, newer) in [("/v3/tools", "/v3.1/tools"), ("/v3.1/tools", "/v3.1/tools"), ("/v3", "/v3.1"), ("/v30/x", "/v30/x")] {
+            assert_eq!(of_older_version(path), newer, "{path}");
         }
     }
 

@@ -25,6 +25,7 @@ mod catalog;
 mod chaos;
 mod clock;
 mod composio;
+mod composio_api;
 mod composio_events;
 mod composio_faults;
 mod connections;

@@ -1,0 +1,73 @@
+//! Composio's HTTP API over our own domains: its shapes, ids, slugs, versions, statuses and errors, so that its SDKs work here by their base
+//! URL alone. It calls the domains and holds none of their rules; it must never know HTTP, keys or how an integration is called.
+//!
+//! Each resource is a file that adds methods to `ComposioApi`. They take a `Scope` and what was asked, and answer with a type that
+//! serializes and documents itself, or with an `ApiError`.
+
+mod error;
+pub mod ids;
+pub mod names;
+pub mod page;
+mod tools;
+mod users;
+pub mod versions;
+
+use accounts::Accounts;
+use calls::Calls;
+use catalog::Catalog;
+use connections::Connections;
+use definitions::Definitions;
+use discovery::Discovery;
+use egress::Egress;
+use end_users::EndUsers;
+use kernel::seal::Sealer;
+use kernel::{Clock, Shared};
+use store::Db;
+use triggers::Triggers;
+use user_sessions::UserSessions;
+use work::Workers;
+
+pub use error::{ApiError, Refusal};
+pub use users::DEFAULT_USER;
+
+/// Composio's API of a deployment.
+#[derive(Clone, Debug)]
+pub struct ComposioApi(Shared<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    parts: Parts,
+    names: names::NamesCache,
+}
+
+/// What it is made of.
+#[derive(Debug)]
+pub struct Parts {
+    pub db: Db,
+    pub clock: Clock,
+    pub sealer: Sealer,
+    pub workers: Workers,
+    pub accounts: Accounts,
+    pub catalog: Catalog,
+    pub connections: Connections,
+    pub end_users: EndUsers,
+    pub user_sessions: UserSessions,
+    pub calls: Calls,
+    pub definitions: Definitions,
+    pub discovery: Discovery,
+    pub triggers: Triggers,
+    pub egress: Egress,
+    /// Where others reach this server, without a slash at its end.
+    pub public_url: String,
+}
+
+impl ComposioApi {
+    pub fn new(parts: Parts) -> Self {
+        Self(Shared::new(Inner { parts, names: names::NamesCache::default() }))
+    }
+
+    /// The domains that this is made of.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.0.parts
+    }
+}
