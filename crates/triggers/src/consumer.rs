@@ -8,7 +8,7 @@ use kernel::{ConnectionId, ProjectId, SubscriptionId};
 
 use crate::model::Subscription;
 use crate::port::WatchMethod;
-use crate::store as rows;
+use crate::store::{self as rows, subscription_columns};
 use crate::subscriptions::{fires, token};
 use crate::target::read_event;
 use crate::{TriggerError, Triggers};
@@ -67,9 +67,13 @@ impl Consumer for Triggers {
 impl Triggers {
     /// Stops the subscriptions of a connection that is revoked or gone, until it is back. Those that a person stopped are left alone.
     async fn suspend(&self, project: ProjectId, connection: ConnectionId, why: &str) -> Result<(), StoreError> {
-        let sql = "update trigger_subscriptions set is_active = false, suspended_at = $4, poll_at = null, reason = $3, updated_at = $4 \
-                   where project_id = $1 and connection_id = $2 and deleted_at is null and is_active";
-        self.0.db.execute(sql, args![project, connection, why, self.0.clock.now()]).await.map(|_| ())
+        let sql = concat!(
+            "update trigger_subscriptions set is_active = false, suspended_at = $4, poll_at = null, reason = $3, updated_at = $4 \
+             where project_id = $1 and connection_id = $2 and deleted_at is null and is_active returning ",
+            subscription_columns!()
+        );
+        let rows = self.0.db.returning_all(sql, args![project, connection, why, self.0.clock.now()]).await?;
+        self.tell_disabled(&rows, why).await
     }
 
     /// Has the account that is connected now send what the subscription watches. `former` is the connection as it was with another account,
@@ -99,8 +103,13 @@ impl Triggers {
     /// One that was stopped stays so until the connection is connected again; one that should go on is not valid.
     async fn note_failure(&self, row: &Subscription, why: &str) -> Result<(), StoreError> {
         tracing::warn!(subscription = %row.id, why, "a subscription could not be started with its connection");
-        let sql = "update trigger_subscriptions set is_valid = is_valid and suspended_at is not null, reason = $3, updated_at = $4 \
-                   where project_id = $1 and id = $2 and deleted_at is null";
-        self.0.db.execute(sql, args![row.project, row.id, why, self.0.clock.now()]).await.map(|_| ())
+        let sql = concat!(
+            "update trigger_subscriptions set is_valid = is_valid and suspended_at is not null, reason = $3, updated_at = $4 \
+             where project_id = $1 and id = $2 and deleted_at is null returning ",
+            subscription_columns!()
+        );
+        let rows = self.0.db.returning_all(sql, args![row.project, row.id, why, self.0.clock.now()]).await?;
+        // Who was told when it stopped is not told again.
+        if fires(row) { self.tell_disabled(&rows, why).await } else { Ok(()) }
     }
 }

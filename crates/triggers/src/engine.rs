@@ -15,7 +15,7 @@ use workflows::{InvokeRequest, NotRun, WorkflowError};
 
 use crate::backoff::{AttemptOutcome, RetryDecision};
 use crate::context;
-use crate::model::{Actor, Attempt, Delivery, Parent, State};
+use crate::model::{Actor, Attempt, Delivery, Parent, State, Subscription, TargetKind};
 use crate::store::{self as rows, Finished, delivery_columns};
 use crate::target::RunTarget;
 use crate::{TriggerError, Triggers};
@@ -101,18 +101,18 @@ impl Leased {
 }
 
 /// How a run ended, before it is written.
-struct AttemptEnd {
-    code: i64,
-    message: String,
-    run: Option<kernel::RunId>,
+pub(crate) struct AttemptEnd {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    pub(crate) run: Option<kernel::RunId>,
     /// What it waits for, if it has to be approved.
-    approval: Option<ApprovalId>,
-    data: Map<String, Value>,
-    outcome: AttemptOutcome,
+    pub(crate) approval: Option<ApprovalId>,
+    pub(crate) data: Map<String, Value>,
+    pub(crate) outcome: AttemptOutcome,
 }
 
 impl AttemptEnd {
-    fn with(code: i64, message: impl Into<String>) -> Self {
+    pub(crate) fn with(code: i64, message: impl Into<String>) -> Self {
         let status = u16::try_from(code).unwrap_or(500);
         Self { code, message: message.into(), run: None, approval: None, data: Map::new(), outcome: AttemptOutcome::Status(status) }
     }
@@ -375,8 +375,12 @@ impl Triggers {
             Some(id) => rows::event_by_id(&self.0.db, delivery.project, id).await?,
             None => None,
         };
-        let context = context::of(delivery, event.as_ref(), &parent.about, self.0.clock.now());
         let target = match &parent.target {
+            Target::Webhook(row) => return Ok(self.tell_webhook(row, delivery, event.as_ref()).await?),
+            Target::Run(target) => target,
+        };
+        let context = context::of(delivery, event.as_ref(), &parent.about, self.0.clock.now());
+        let target = match target {
             Ok(target) => target,
             Err(error) => return Ok(AttemptEnd::with(400, error.clone())),
         };
@@ -455,7 +459,7 @@ impl Triggers {
             Parent::Subscription(id) => {
                 let row = rows::subscription_by_id(&self.0.db, project, id).await?;
                 let row = row.filter(|row| row.life.deleted_at.is_none() && row.is_active && row.is_valid);
-                Ok(row.map(|row| ActiveTrigger::new(context::subscription(&row), &row.data, row.actor, row.is_test)))
+                Ok(row.map(ActiveTrigger::subscription))
             }
             Parent::Schedule(id) => {
                 let row = rows::schedule_by_id(&self.0.db, project, id).await?;
@@ -471,14 +475,31 @@ impl Triggers {
 #[derive(Debug)]
 pub(crate) struct ActiveTrigger {
     about: Value,
-    target: Result<RunTarget, String>,
+    target: Target,
     actor: Actor,
     is_test: bool,
 }
 
+/// Where events of a trigger go.
+#[derive(Debug)]
+enum Target {
+    Run(Result<RunTarget, String>),
+    Webhook(Box<Subscription>),
+}
+
 impl ActiveTrigger {
     fn new(about: Value, data: &Value, actor: Actor, is_test: bool) -> Self {
-        Self { about, target: RunTarget::read(data).map_err(|error| error.to_string()), actor, is_test }
+        Self { about, target: Target::Run(RunTarget::read(data).map_err(|error| error.to_string())), actor, is_test }
+    }
+
+    fn subscription(row: Subscription) -> Self {
+        match row.target {
+            TargetKind::Workflow => Self::new(context::subscription(&row), &row.data, row.actor, row.is_test),
+            TargetKind::Webhook => {
+                let (actor, is_test) = (row.actor, row.is_test);
+                Self { about: Value::Null, target: Target::Webhook(Box::new(row)), actor, is_test }
+            }
+        }
     }
 }
 

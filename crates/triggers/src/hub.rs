@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::model::Subscription;
 use crate::port::{EventSource, RemoteTrigger, Signed};
 use crate::provider::{WatchedEvent, explained};
-use crate::store as rows;
+use crate::store::{self as rows, subscription_columns};
 use crate::subscriptions::fires;
 use crate::{RowKind, TriggerError, Triggers};
 
@@ -241,10 +241,13 @@ impl Triggers {
 
     /// Marks the subscriptions of a trigger that does not work any more.
     async fn give_up(&self, provider: &str, trigger: &str, why: &str) -> Result<(), TriggerError> {
-        let sql = "update trigger_subscriptions set is_valid = false, reason = $3, updated_at = $4 \
-                   where provider = $1 and trigger_id = $2 and deleted_at is null and is_valid";
-        self.0.db.execute(sql, args![provider, trigger, why, self.0.clock.now()]).await?;
-        Ok(())
+        let sql = concat!(
+            "update trigger_subscriptions set is_valid = false, reason = $3, updated_at = $4 \
+             where provider = $1 and trigger_id = $2 and deleted_at is null and is_valid returning ",
+            subscription_columns!()
+        );
+        let rows = self.0.db.returning_all(sql, args![provider, trigger, why, self.0.clock.now()]).await?;
+        Ok(self.tell_disabled(&rows, why).await?)
     }
 
     /// Removes the triggers of a connection that is of no use any more; what stays is found by `tidy`.

@@ -30,6 +30,7 @@ mod subscriptions;
 mod target;
 mod test_mode;
 mod wake;
+mod webhook;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,7 +55,8 @@ pub use hub::TidiedTriggers;
 pub use ingress::receive::{Received, Request};
 pub use leftovers::Leftovers;
 pub use model::{
-    Actor, Attempt, Delivery, DeliveryLabels, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription, WEBHOOK, WEBHOOK_EVENT,
+    Actor, Attempt, Delivery, DeliveryLabels, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription, TargetKind, WEBHOOK,
+    WEBHOOK_EVENT,
 };
 pub use overview::{Bucket, Overview};
 pub use port::{
@@ -66,6 +68,7 @@ pub use schedules::NewSchedule;
 pub use stats::{EndedDeliveries, Stats};
 pub use store::ParentQuery;
 pub use subscriptions::{Made, NewSubscription};
+pub use webhook::{ProjectWebhook, Sent, WebhookEvent, WebhookTriggers};
 
 const PAUSED: &str = "Triggers are paused on this server: it was started with `paused`.";
 /// How many triggers are remembered.
@@ -180,6 +183,8 @@ struct Inner {
     throttle: ingress::receive::Throttle,
     hub: hub::Remembered,
     hub_turn: tokio::sync::Mutex<()>,
+    /// Who keeps the webhooks of projects.
+    webhook: webhook::Keeper,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -219,6 +224,7 @@ impl Triggers {
             throttle: ingress::receive::Throttle::default(),
             hub: hub::Remembered::default(),
             hub_turn: tokio::sync::Mutex::default(),
+            webhook: webhook::Keeper::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }))

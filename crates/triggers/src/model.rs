@@ -46,6 +46,29 @@ pub struct Labels {
     pub meta: Option<Value>,
 }
 
+/// Where events of a subscription go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TargetKind {
+    /// To a workflow, which runs.
+    #[default]
+    Workflow,
+    /// To the webhook of the project.
+    Webhook,
+}
+
+impl TargetKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Workflow => "workflow",
+            Self::Webhook => "webhook",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Workflow, Self::Webhook].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// An event that is watched.
 #[derive(Clone, Debug)]
 pub struct Subscription {
@@ -57,6 +80,7 @@ pub struct Subscription {
     pub integration: String,
     pub event_key: String,
     pub labels: Labels,
+    pub target: TargetKind,
     /// As its owner wrote it: `event_key`, `trigger_config`, `inputs_fields`, `references`, `selector`, `ordered`.
     pub data: Value,
     pub is_active: bool,

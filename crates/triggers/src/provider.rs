@@ -71,6 +71,11 @@ impl Triggers {
         self.watched(row.project, connection, &event_key, config).await.map(Some)
     }
 
+    /// How events of this kind come; none where nobody sends them.
+    pub fn method(&self, provider: &str, integration: &str, event: &str) -> Option<WatchMethod> {
+        self.0.sources.get(provider)?.method(integration, event)
+    }
+
     /// The address that a provider sends events to.
     pub fn address(&self, row: &Subscription) -> String {
         let base = self.0.public_url.trim_end_matches('/');

@@ -3,12 +3,12 @@
 use kernel::{ApprovalId, ConnectionId, DeliveryId, EndUserId, EventId, KeyId, ProjectId, ScheduleId, SubscriptionId, Timestamp};
 use store::{Db, Many, PageSize, Row, StoreError, Tx, args, holding, page_sql, row};
 
-use crate::model::{Actor, Attempt, Delivery, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription};
+use crate::model::{Actor, Attempt, Delivery, EventRow, Labels, Lifecycle, Parent, Schedule, State, Subscription, TargetKind};
 
 macro_rules! subscription_columns {
     () => {
         "project_id, id, connection_id, provider, integration, event_key, name, description, tags, meta, data, is_active, is_valid, is_test, reason, \
-         suspended_at, token, secret, trigger_id, poll_cursor, actor_key_id, actor_user_id, end_user_id, created_at, updated_at, deleted_at, created_by_id, updated_by_id, \
+         suspended_at, token, secret, trigger_id, poll_cursor, target, actor_key_id, actor_user_id, end_user_id, created_at, updated_at, deleted_at, created_by_id, updated_by_id, \
          deleted_by_id"
     };
 }
@@ -36,6 +36,7 @@ macro_rules! delivery_columns {
 
 pub(crate) use delivery_columns;
 pub(crate) use schedule_columns;
+pub(crate) use subscription_columns;
 
 fn labels(row: &Row) -> Result<Labels, StoreError> {
     Ok(Labels { name: row.get("name")?, description: row.get("description")?, tags: row.get("tags")?, meta: row.get("meta")? })
@@ -72,6 +73,7 @@ pub(crate) fn subscription(row: &Row) -> Result<Subscription, StoreError> {
         integration: row.get("integration")?,
         event_key: row.get("event_key")?,
         labels: labels(row)?,
+        target: TargetKind::named(&row.get::<String>("target")?).ok_or_else(|| StoreError::Column("target".to_owned()))?,
         data: row.get("data")?,
         is_active: row.get("is_active")?,
         is_valid: row.get("is_valid")?,
@@ -184,6 +186,7 @@ pub(crate) async fn insert_subscription(db: &Db, new: &Subscription, hidden: &Hi
         trigger_id: new.trigger_id.as_deref(),
         poll_cursor: new.poll_cursor.as_ref(),
         poll_at: hidden.poll_at,
+        target: new.target.name(),
         actor_key_id: new.actor.key,
         actor_user_id: new.actor.user,
         end_user_id: new.actor.end_user,

@@ -2,13 +2,13 @@
 //! to stop after the row says so.
 
 use kernel::json::sorted;
-use kernel::{ConnectionId, Scope, SubscriptionId, Timestamp, schema};
+use kernel::{ConnectionId, EndUserId, Scope, SubscriptionId, Timestamp, schema};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use store::{Page, StoreError, args};
 
 use crate::context;
-use crate::model::{Actor, Labels, Lifecycle, Subscription, WEBHOOK, WEBHOOK_EVENT};
+use crate::model::{Actor, Labels, Lifecycle, Subscription, TargetKind, WEBHOOK, WEBHOOK_EVENT};
 use crate::port::WatchMethod;
 use crate::provider::WatchedEvent;
 use crate::store::{self as rows, Hidden, ParentQuery};
@@ -20,6 +20,8 @@ use crate::{RowKind, TriggerError, Triggers};
 pub struct NewSubscription {
     pub connection: Option<ConnectionId>,
     pub labels: Labels,
+    /// It never changes.
+    pub target: TargetKind,
     pub data: Value,
     pub is_active: bool,
     pub is_valid: bool,
@@ -39,6 +41,7 @@ pub struct Made {
 /// What was asked for, checked.
 struct Checked {
     event_key: String,
+    actor: Actor,
     watched: Option<WatchedEvent>,
     fingerprint: Vec<u8>,
     data: Value,
@@ -66,6 +69,7 @@ impl Triggers {
             integration,
             event_key: checked.event_key.clone(),
             labels: new.labels,
+            target: new.target,
             data: checked.data.clone(),
             is_active: new.is_active || new.is_test,
             is_valid: new.is_valid,
@@ -73,7 +77,7 @@ impl Triggers {
             reason: None,
             token: token(),
             trigger_id: None,
-            actor: acting(scope, None, checked.watched.as_ref()),
+            actor: checked.actor,
             life: Lifecycle {
                 created_at: now,
                 updated_at: now,
@@ -119,6 +123,7 @@ impl Triggers {
     /// Replaces everything that its owner wrote. A poll goes on where it was, unless something else is watched now.
     pub async fn edit_subscription(&self, scope: Scope, id: SubscriptionId, new: NewSubscription) -> Result<Subscription, TriggerError> {
         let old = self.live(scope, id).await?;
+        let new = NewSubscription { target: old.target, ..new };
         let checked = self.check_subscription(scope, &new, Some(&old)).await?;
         if let Some(twin) = rows::live_twin(&self.0.db, scope.project, &checked.fingerprint).await?.filter(|twin| twin.id != id) {
             return Err(taken(&twin));
@@ -133,7 +138,7 @@ impl Triggers {
             is_valid: new.is_valid,
             is_test: new.is_test,
             reason: None,
-            actor: acting(scope, Some(&old.actor), checked.watched.as_ref()),
+            actor: checked.actor,
             ..old.clone()
         };
         if let Some(watched) = &checked.watched {
@@ -189,7 +194,7 @@ impl Triggers {
         row.life.updated_at = self.0.clock.now();
         row.life.updated_by = Some(scope.author());
         let (event_key, config) = read_event(&row.data)?;
-        let fingerprint = fingerprint(row.connection, &event_key, &config, row.is_test);
+        let fingerprint = fingerprint(&Watched::by(&row, &event_key, &config));
         let watched = match self.watched_by(&row).await {
             Ok(watched) => watched,
             Err(error) if !fires(&row) => {
@@ -220,8 +225,8 @@ impl Triggers {
     /// Makes events come for a row that fires now, and writes it.
     pub(crate) async fn save_started(&self, mut row: Subscription, watched: Option<WatchedEvent>) -> Result<Subscription, TriggerError> {
         let (event_key, config) = read_event(&row.data)?;
-        let fingerprint = fingerprint(row.connection, &event_key, &config, row.is_test);
-        let checked = Checked { event_key, watched, fingerprint, data: row.data.clone(), secret: None };
+        let fingerprint = fingerprint(&Watched::by(&row, &event_key, &config));
+        let checked = Checked { event_key, actor: row.actor, watched, fingerprint, data: row.data.clone(), secret: None };
         self.begin(&mut row, &checked).await?;
         let hidden = Hidden { fingerprint: &checked.fingerprint, poll_at: poll_at(&row, checked.watched.as_ref(), row.life.updated_at) };
         rows::update_subscription(&self.0.db, &row, &hidden).await?.ok_or(TriggerError::NotFound(RowKind::Subscription))
@@ -261,6 +266,13 @@ impl Triggers {
         let mut data = new.data.clone();
         let secret = take_secret(&mut data)?;
         let (event_key, config) = read_event(&data)?;
+        if new.target == TargetKind::Webhook
+            && let Some(field) =
+                ["references", "inputs_fields", "selector"].iter().find(|field| data.get(field).is_some_and(|v| !v.is_null()))
+        {
+            let why = "has no meaning here: events of this trigger go to the project's webhook as they are";
+            return Err(TriggerError::Invalid(format!("`data.{field}` {why}")));
+        }
         // A test runs nothing.
         let aimed = if new.is_test { json!({"inputs_fields": data.get("inputs_fields")}) } else { data.clone() };
         self.check_target(scope, &aimed, &context::known()).await?;
@@ -286,8 +298,11 @@ impl Triggers {
             };
             crate::ingress::plain::check(&config, known.as_deref())?;
         }
-        let fingerprint = fingerprint(new.connection, &event_key, &config, new.is_test);
-        Ok(Checked { event_key, watched, fingerprint, data, secret })
+        let actor = acting(scope, old.map(|old| &old.actor), watched.as_ref());
+        let (target, is_test) = (new.target, new.is_test);
+        let same =
+            Watched { connection: new.connection, event_key: &event_key, config: &config, target, end_user: actor.end_user, is_test };
+        Ok(Checked { fingerprint: fingerprint(&same), event_key, actor, watched, data, secret })
     }
 
     /// Makes events come, if they shall; the secret that a person has to carry to the provider, if there is one.
@@ -369,12 +384,32 @@ fn check_config(watched: &WatchedEvent, config: &Map<String, Value>) -> Result<(
         .map_err(|error| TriggerError::Invalid(format!("`data.trigger_config`: {error}")))
 }
 
-/// One of connection, event and configuration may be watched once. A test is a subscription of its own.
-fn fingerprint(connection: Option<ConnectionId>, event_key: &str, config: &Map<String, Value>, is_test: bool) -> Vec<u8> {
+/// What makes two subscriptions one.
+struct Watched<'a> {
+    connection: Option<ConnectionId>,
+    event_key: &'a str,
+    config: &'a Map<String, Value>,
+    target: TargetKind,
+    end_user: Option<EndUserId>,
+    is_test: bool,
+}
+
+impl<'a> Watched<'a> {
+    fn by(row: &Subscription, event_key: &'a str, config: &'a Map<String, Value>) -> Self {
+        let (target, end_user) = (row.target, row.actor.end_user);
+        Self { connection: row.connection, event_key, config, target, end_user, is_test: row.is_test }
+    }
+}
+
+/// One of connection, event and configuration may be watched once to run a workflow, and once by each end user for the project's webhook. A
+/// test is a subscription of its own.
+fn fingerprint(watched: &Watched<'_>) -> Vec<u8> {
     let mut hash = Sha256::new();
-    hash.update(json!([connection, event_key, sorted(&Value::Object(config.clone()))]).to_string());
-    // Plain webhooks are told apart by their address alone.
-    if is_test || connection.is_none() {
+    hash.update(json!([watched.connection, watched.event_key, sorted(&Value::Object(watched.config.clone()))]).to_string());
+    if watched.target == TargetKind::Webhook {
+        hash.update(json!([watched.target.name(), watched.end_user]).to_string());
+    } else if watched.is_test || watched.connection.is_none() {
+        // Plain webhooks are told apart by their address alone.
         hash.update(token());
     }
     hash.finalize().to_vec()
@@ -405,9 +440,26 @@ mod tests {
     #[test]
     fn the_order_of_keys_makes_no_other_subscription() {
         let connection = Some(ConnectionId::new());
-        let of = |config: Value| fingerprint(connection, "E", config.as_object().unwrap(), false);
+        let of = |config: Value| print(connection, &config, TargetKind::Workflow, None);
         let one = of(json!({"a": 1, "b": {"c": 2, "d": 3}}));
         assert_eq!(one, of(json!({"b": {"d": 3, "c": 2}, "a": 1})));
         assert_ne!(one, of(json!({"a": 1, "b": {"c": 3, "d": 2}})));
+    }
+
+    #[test]
+    fn a_webhook_is_told_once_for_each_end_user() {
+        let (config, one, other) = (json!({"a": 1}), Some(EndUserId::new()), Some(EndUserId::new()));
+        for connection in [None, Some(ConnectionId::new())] {
+            let of = |end_user| print(connection, &config, TargetKind::Webhook, end_user);
+            assert_eq!(of(one), of(one));
+            assert_ne!(of(one), of(other));
+            assert_ne!(of(one), of(None));
+            assert_ne!(of(None), print(connection, &config, TargetKind::Workflow, None));
+        }
+    }
+
+    fn print(connection: Option<ConnectionId>, config: &Value, target: TargetKind, end_user: Option<EndUserId>) -> Vec<u8> {
+        let config = config.as_object().unwrap();
+        fingerprint(&Watched { connection, event_key: "E", config, target, end_user, is_test: false })
     }
 }

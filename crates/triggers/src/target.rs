@@ -46,6 +46,14 @@ impl RunTarget {
 }
 
 impl Triggers {
+    /// Sees that what a trigger shall run is there.
+    pub async fn check_workflow(&self, scope: Scope, data: &Value) -> Result<(), TriggerError> {
+        if RunTarget::read(data)?.references.is_empty() {
+            return Err(TriggerError::Invalid("`references` must name a workflow".to_owned()));
+        }
+        self.check_target(scope, data, &crate::context::known()).await
+    }
+
     /// Reads what a trigger runs and sees that it leads somewhere, and that what it maps is there and is what the workflow takes. One that is
     /// bound to nothing may be saved.
     pub(crate) async fn check_target(&self, scope: Scope, data: &Value, known: &Value) -> Result<(), TriggerError> {

@@ -67,6 +67,9 @@ pub struct SubscriptionBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_id: Option<String>,
     pub flags: SubscriptionFlags,
+    /// `workflow`, or `webhook` where events go to the webhook of the project in Composio's API.
+    #[schema(value_type = String)]
+    pub target: &'static str,
     /// As it was given, without its secret.
     #[schema(value_type = Object)]
     pub data: Value,
@@ -96,6 +99,7 @@ impl SubscriptionBody {
             integration_key: row.integration,
             trigger_id: row.trigger_id,
             flags: SubscriptionFlags { is_active: row.is_active, is_valid: row.is_valid, is_test: row.is_test },
+            target: row.target.name(),
             data: row.data,
             url,
             reason: row.reason,

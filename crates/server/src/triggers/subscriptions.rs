@@ -7,7 +7,7 @@ use http::StatusCode;
 use kernel::{ConnectionId, Scope, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use triggers::{Labels, NewSubscription, ParentQuery, Subscription, TriggerError};
+use triggers::{Labels, NewSubscription, ParentQuery, Subscription, TargetKind, TriggerError};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -50,6 +50,8 @@ pub struct NewSubscriptionBody {
     pub integration_key: Unused,
     #[schema(ignore)]
     pub trigger_id: Unused,
+    #[schema(ignore)]
+    pub target: Unused,
     #[schema(ignore)]
     pub url: Unused,
     #[schema(ignore)]
@@ -110,6 +112,7 @@ impl From<NewSubscriptionBody> for NewSubscription {
         Self {
             connection: body.connection_id.map(ConnectionId::from),
             labels: Labels { name: body.name, description: body.description, tags: body.tags, meta: body.meta.map(Value::Object) },
+            target: TargetKind::Workflow,
             data: data(body.data),
             is_active: body.flags.is_active,
             is_valid: body.flags.is_valid,

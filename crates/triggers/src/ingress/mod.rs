@@ -8,3 +8,4 @@ pub mod receive;
 pub mod timestamp;
 
 pub use builtin::{standard_webhooks, verify};
+pub use plain::SCHEMES;

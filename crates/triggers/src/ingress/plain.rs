@@ -18,7 +18,8 @@ use crate::port::{Incoming, Judged, Refusal, Verified};
 use crate::target::read_event;
 
 const FIELDS: [&str; 5] = ["scheme", "secret", "id_header", "id_path", "id_digest"];
-const SCHEMES: [&str; 3] = ["token", "hmac_sha256", "standard_webhooks"];
+/// How senders of a plain webhook can prove themselves.
+pub const SCHEMES: [&str; 3] = ["token", "hmac_sha256", "standard_webhooks"];
 /// Headers by which senders name one event. Ids of requests are not among them: proxies repeat those.
 const ID_HEADERS: [&str; 4] = ["webhook-id", "svix-id", "x-github-delivery", "idempotency-key"];
 /// A longer id is kept as its digest.
