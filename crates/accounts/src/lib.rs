@@ -11,6 +11,7 @@ mod members;
 mod projects;
 mod retention;
 mod simple;
+mod user_limits;
 mod users;
 
 use kernel::Clock;
@@ -25,6 +26,7 @@ pub use members::{Member, Membership, Source, put_member};
 pub use projects::{DEFAULT_PROJECT, Project};
 pub use retention::{LongestRetention, Retention, kept_for, whole_days};
 pub use simple::{Account, NewAccount};
+pub use user_limits::UserLimits;
 pub use users::{User, insert_user, normal_email};
 
 /// Users, projects and keys of one deployment.

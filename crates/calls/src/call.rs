@@ -261,6 +261,14 @@ impl Calls {
             }
         }
         let recording = self.recording(scope, &request.name, request.origin.clone());
+        let _place = match self.user_place(scope, &request.origin).await {
+            Ok(place) => place,
+            Err(error) => {
+                let reply = Err(error);
+                recording.finish(&reply, None).await;
+                return reply;
+            }
+        };
         let mut traces = Traces::default();
         let is_own_tool = matches!(request.name.target(), Ok(CallRef::Reserved { op }) if ops::find(op).is_some());
         let reply = match read(scope, request) {

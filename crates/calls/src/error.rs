@@ -64,6 +64,9 @@ pub enum CallError {
     /// The project keeps as much as it may.
     #[error(transparent)]
     Full(#[from] store::Full),
+    /// The end user made as many calls as the project allows.
+    #[error("{0}")]
+    UserLimit(String),
     #[error("{0}")]
     KeyReused(String),
     #[error("{0}")]

@@ -21,6 +21,7 @@ mod reserved;
 mod retention;
 mod runs;
 mod steps;
+mod user_limits;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -86,6 +87,7 @@ struct Inner {
     policies: Remembered<ProjectId, Arc<policy::Policy>>,
     /// For how many days projects keep arguments and results.
     keepings: Remembered<ProjectId, i64>,
+    user_counts: user_limits::UserCounts,
     runnables: Remembered<runs::RunKey, Arc<runs::Runnable>>,
     /// Changes with every decision of a person that is made on this node.
     decisions: watch::Sender<()>,
@@ -140,6 +142,7 @@ impl Calls {
         let calls = Self(Shared::new(Inner {
             keeper: Keeper::start(db.clone(), sealer.clone(), workers.clone()),
             keepings: Remembered::new(&db, &["call_keeping"], policy::MAX_REMEMBERED),
+            user_counts: user_limits::UserCounts::new(&db),
             sealer,
             audit: Audit::start(db.clone(), clock.clone(), audit),
             policies: Remembered::new(&db, &["tool_policies"], policy::MAX_REMEMBERED),

@@ -172,7 +172,7 @@ fn code_of_error(error: &CallError) -> i64 {
         | CallError::Workflow(WorkflowError::NotFound(_) | WorkflowError::NotDeployed { .. })
         | CallError::Connection(C::NotFound | C::UnknownIntegration(_)) => 404,
         CallError::KeyReused(_) | CallError::Work(WorkError::Exceeded(_)) => 422,
-        CallError::Full(_) | CallError::Workflow(WorkflowError::Full(_)) => 429,
+        CallError::Full(_) | CallError::UserLimit(_) | CallError::Workflow(WorkflowError::Full(_)) => 429,
         CallError::NotRecorded(_) => 503,
         CallError::UpstreamServer { .. } | CallError::Connection(C::UpstreamServer { .. }) => 502,
         CallError::Store(_)

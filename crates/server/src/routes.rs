@@ -56,6 +56,7 @@ fn server_table() -> OpenApiRouter<App> {
         .routes(routes!(keys::revoke))
         .routes(routes!(project::branding::fetch, project::branding::set))
         .routes(routes!(project::retention::fetch, project::retention::set))
+        .routes(routes!(project::user_limits::fetch, project::user_limits::set))
         .routes(routes!(secrets::rows::list, secrets::rows::create))
         .routes(routes!(secrets::rows::fetch, secrets::rows::change, secrets::rows::delete))
         .routes(routes!(secrets::reads::list))

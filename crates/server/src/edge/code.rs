@@ -108,6 +108,7 @@ codes! {
     SeveralAccounts, "several_accounts", CONFLICT, "Several accounts fit, and the call asked for the only one; name one of them.";
     HookNotFound, "hook_not_found", NOT_FOUND, "There is no such hook, or no such message that can be sent again.";
     EndUserNotFound, "end_user_not_found", NOT_FOUND, "The project has no end user of this name.";
+    EndUserLimit, "end_user_limit", TOO_MANY_REQUESTS, "The end user made as many calls as the project allows each; `detail` says when there is room again.";
     AccountMissing, "account_missing", CONFLICT, "The end user has to connect an account first; the answer has the link.";
     UserSessionNotFound, "user_session_not_found", NOT_FOUND, "There is no such session of an end user.";
     UserSessionEnded, "user_session_ended", UNAUTHORIZED, "The session of the end user ended, or its token opens something else.";

@@ -439,6 +439,7 @@ impl From<calls::CallError> for ApiError {
             E::Upstream { .. } => Self::new(Code::UpstreamRefused, text),
             E::UpstreamServer { .. } => Self::new(Code::UpstreamFailed, text),
             E::Full(_) => Self::new(Code::TooManyKept, text),
+            E::UserLimit(_) => Self::new(Code::EndUserLimit, text),
             E::KeyReused(_) => Self::new(Code::IdempotencyKeyReused, text),
             E::BadCursor => Self::new(Code::CursorInvalid, text),
             E::BadFilter(_) => Self::new(Code::FilterInvalid, text),

@@ -2,3 +2,4 @@
 
 pub mod branding;
 pub mod retention;
+pub mod user_limits;

@@ -110,6 +110,8 @@ enum Command {
     Branding(settings::BrandingArgs),
     /// Show and change for how long the project keeps runs, calls and approvals
     Retention(settings::RetentionArgs),
+    /// Show and change how many calls each end user may make
+    UserLimits(settings::UserLimitsArgs),
     /// List and forget end users; open, list and close their sessions
     Users(users::UsersArgs),
     /// Bring the database up to date, or see whether it is
@@ -212,6 +214,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Grants(args) => grants::run(config, args).await?,
         Command::Branding(args) => settings::branding(&config, args).await?,
         Command::Retention(args) => settings::retention(&config, &args).await?,
+        Command::UserLimits(args) => settings::user_limits(&config, &args).await?,
         Command::Users(args) => users::run(config, args).await?,
         Command::Migrate { check } => return migrate(&config, check).await,
         Command::Project(command) => admin::project(config, command).await?,

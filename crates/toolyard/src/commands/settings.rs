@@ -1,4 +1,4 @@
-//! `toolyard branding` and `toolyard retention`: what a project says of itself.
+//! `toolyard branding`, `toolyard retention` and `toolyard user-limits`: what a project says of itself.
 
 use std::path::PathBuf;
 
@@ -15,6 +15,9 @@ use crate::config::Config;
 
 const BRANDING: &str = "/project/branding";
 const RETENTION: &str = "/project/retention";
+const USER_LIMITS: &str = "/project/user-limits";
+const LIMITS: Table = Table::new(&[Column::text("CALLS OF AN END USER"), Column::number("AT MOST").wide(8)]);
+const USER_FIELDS: [(&str, &str); 3] = [("calls_at_once", "at once"), ("calls_per_minute", "in a minute"), ("calls_per_day", "in a day")];
 const KEPT: Table = Table::new(&[Column::text("RECORD"), Column::number("DAYS").wide(6), Column::number("AT MOST").wide(7)]);
 /// Fields of the API, and what they are called here.
 const RECORDS: [(&str, &str); 3] = [("run_days", "runs"), ("call_days", "calls"), ("approval_days", "approvals")];
@@ -63,6 +66,25 @@ pub(super) struct RetentionArgs {
     remote: Remote,
 }
 
+/// Without an option it shows what is set.
+#[derive(Debug, Args)]
+pub(super) struct UserLimitsArgs {
+    /// So many calls at once; 0 for no limit
+    #[arg(long, value_name = "CALLS")]
+    at_once: Option<u32>,
+    /// So many calls in a minute; 0 for no limit
+    #[arg(long, value_name = "CALLS")]
+    per_minute: Option<u32>,
+    /// So many calls in a day of UTC; 0 for no limit
+    #[arg(long, value_name = "CALLS")]
+    per_day: Option<u32>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
 pub(super) async fn branding(config: &Config, args: BrandingArgs) -> anyhow::Result<()> {
     let client = Client::new(config, &args.remote)?;
     let mut wanted = if args.clear { Map::new() } else { object(&client.get(BRANDING).await?) };
@@ -89,6 +111,33 @@ pub(super) async fn branding(config: &Config, args: BrandingArgs) -> anyhow::Res
         ("background", text(&shown, "background")),
         ("logo", logo.to_owned()),
     ]);
+    Ok(())
+}
+
+pub(super) async fn user_limits(config: &Config, args: &UserLimitsArgs) -> anyhow::Result<()> {
+    let client = Client::new(config, &args.remote)?;
+    let mut shown = client.get(USER_LIMITS).await?;
+    let given = [args.at_once, args.per_minute, args.per_day];
+    if given.iter().any(Option::is_some) {
+        let mut wanted = object(&shown["limits"]);
+        for ((field, _), most) in USER_FIELDS.into_iter().zip(given) {
+            match most {
+                Some(0) => drop(wanted.remove(field)),
+                Some(most) => drop(wanted.insert(field.to_owned(), most.into())),
+                None => {}
+            }
+        }
+        shown = client.put(USER_LIMITS, &json!(wanted)).await?;
+    }
+    if args.json {
+        print::json(&shown);
+        return Ok(());
+    }
+    let rows = USER_FIELDS.map(|(field, name)| {
+        let most = &shown["limits"][field];
+        vec![name.to_owned(), if most.is_null() { "any".to_owned() } else { most.to_string() }]
+    });
+    LIMITS.show(&rows);
     Ok(())
 }
 
