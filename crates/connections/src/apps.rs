@@ -1,8 +1,9 @@
 //! OAuth apps: the client id and secret that a project, or the whole deployment, registered at a provider.
 
 use catalog::Integration;
+use catalog::auth::AuthScheme;
 use kernel::seal::SealedColumn;
-use kernel::{AppId, ProjectId, Timestamp};
+use kernel::{AppId, AuthConfigId, ProjectId, Timestamp};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use store::{Row, StoreError, args};
@@ -14,24 +15,31 @@ use crate::{Connection, ConnectionError, Connections};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Project(ProjectId),
+    /// Of a project, and used by those connections only that are made with this auth config.
+    AuthConfig(ProjectId, AuthConfigId),
     Deployment,
 }
 
 impl Owner {
     fn project(self) -> Option<ProjectId> {
         match self {
-            Self::Project(project) => Some(project),
+            Self::Project(project) | Self::AuthConfig(project, _) => Some(project),
             Self::Deployment => None,
         }
     }
 
     fn text(self) -> String {
-        self.project().map_or_else(|| "deployment".to_owned(), |project| project.to_string())
+        match self {
+            Self::Project(project) => project.to_string(),
+            Self::AuthConfig(_, config) => format!("auth-config/{config}"),
+            Self::Deployment => "deployment".to_owned(),
+        }
     }
 
-    /// Known before there is an app: a provider wants the address before it hands out a client id.
+    /// Known before there is an app: a provider wants the address before it hands out a client id. An auth config has its project's.
     fn redirect_tag(self, provider: &str, integration: &str) -> String {
-        let digest = Sha256::digest(format!("{}/{provider}/{integration}", self.text()));
+        let owner = self.project().map_or(self, Self::Project);
+        let digest = Sha256::digest(format!("{}/{provider}/{integration}", owner.text()));
         kernel::hex::encode(&digest[..8])
     }
 }
@@ -191,11 +199,22 @@ impl Connections {
         Ok(row.as_ref().map(read).transpose()?)
     }
 
+    /// Whether accounts of an integration can be connected by OAuth without another app: the project or the deployment has one, or the
+    /// provider.
+    pub async fn has_app(&self, project: ProjectId, integration: &Integration) -> Result<bool, ConnectionError> {
+        let (shared, is_managed) = match integration.schemes().find(|scheme| scheme.name() == "oauth2") {
+            Some(AuthScheme::OAuth2(oauth)) => (!oauth.trusts_the_connection(), false),
+            Some(AuthScheme::Hosted(hosted)) => (true, hosted.is_managed),
+            _ => return Ok(false),
+        };
+        Ok(is_managed || self.app_for(project, integration, shared).await?.is_some())
+    }
+
     /// The app that a grant was given to, and no other: a provider would take another's request for a stolen token.
     pub(crate) async fn app_used(&self, project: ProjectId, id: Option<AppId>) -> Result<Option<OAuthApp>, ConnectionError> {
         let Some(id) = id else { return Ok(None) };
-        let sql = concat!("select ", columns!(), " from oauth_apps where (owner = $1 or owner = 'deployment') and id = $2");
-        let row = self.0.db.optional(sql, args![project.to_string(), id]).await?;
+        let sql = concat!("select ", columns!(), " from oauth_apps where (project_id = $1 or owner = 'deployment') and id = $2");
+        let row = self.0.db.optional(sql, args![project, id]).await?;
         Ok(row.as_ref().map(read).transpose()?)
     }
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::apps::OAuthApp;
 use crate::oauth::authorize::Authorize;
 use crate::store::{self, StoredAttempt};
-use crate::{Connection, ConnectionError, Connections};
+use crate::{Connection, ConnectionError, Connections, LinkOptions};
 
 const LIFETIME: Duration = Duration::from_hours(1);
 
@@ -38,6 +38,8 @@ pub(crate) struct Secrets {
     /// The last part of the address to come back to, where the OAuth app has one of its own.
     #[serde(default)]
     pub(crate) redirect_tag: Option<String>,
+    #[serde(default)]
+    pub(crate) link: LinkOptions,
 }
 
 impl Secrets {
@@ -78,6 +80,7 @@ impl Connections {
         app: &OAuthApp,
         fields: &Fields,
         scopes: Option<&[String]>,
+        link: &LinkOptions,
     ) -> Result<Started, ConnectionError> {
         let verifier = scheme.pkce.then(|| random_text(64));
         let fields_kept = fields.expose().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -88,6 +91,7 @@ impl Connections {
             fields: fields_kept,
             account: None,
             redirect_tag: app.redirect_tag(),
+            link: link.clone(),
         };
         let (ticket, nonce) = self.ticket(target);
         let stored = self.store_attempt(target, nonce, &secrets);
@@ -105,16 +109,23 @@ impl Connections {
         Ok(Started { stored, redirect_url: url.into() })
     }
 
-    /// Starts a form where a person types the credential.
-    pub(crate) fn start_form(&self, target: ConnectionKey, scheme: &AuthScheme) -> Started {
+    /// Starts a form where a person types the credential, but for what is known of it.
+    pub(crate) fn start_form(
+        &self,
+        target: ConnectionKey,
+        scheme: &AuthScheme,
+        known: BTreeMap<String, String>,
+        link: &LinkOptions,
+    ) -> Started {
         let (ticket, nonce) = self.ticket(target);
         let secrets = Secrets {
             scheme: scheme.name().to_owned(),
             verifier: None,
             app: None,
-            fields: BTreeMap::new(),
+            fields: known,
             account: None,
             redirect_tag: None,
+            link: link.clone(),
         };
         let stored = self.store_attempt(target, nonce, &secrets);
         Started { stored, redirect_url: format!("{}/{ticket}", self.0.pages.key_form) }

@@ -48,7 +48,7 @@ pub struct SeveralAccounts {
 }
 
 impl Connections {
-    /// The account of that name: its slug, and for an end user also its alias or id; or `auto` or `only`. An integration without accounts
+    /// The account of that name: its slug or alias, and for an end user also its id; or `auto` or `only`. An integration without accounts
     /// needs no row.
     pub async fn find(
         &self,
@@ -74,7 +74,7 @@ impl Connections {
             return Ok(Some(row));
         }
         if of.owner == AccountOwner::Project && !matches!(name, NEWEST | ONLY) {
-            return Ok(None);
+            return Ok(store::by_alias(&self.0.db, of, provider, integration, name).await?);
         }
         choose(self.choices(of, Some(provider), Some(integration)).await?, name)
             .map_err(|names| ConnectionError::Several(SeveralAccounts { integration: integration.to_owned(), names }))

@@ -6,23 +6,28 @@ use catalog::Integration;
 use catalog::auth::{AuthScheme, Fields};
 use kernel::key::random_text;
 use kernel::schema::Schema;
-use kernel::{AccountOwner, ConnectionId, ProjectId, Scope, Slug, suggest};
+use kernel::{AccountOwner, AppId, AuthConfigId, ConnectionId, ProjectId, Scope, Slug, suggest};
 use serde_json::{Value, json};
 
+use crate::apps::OAuthApp;
 use crate::attempt::{ConnectionKey, Started};
 use crate::grant::{Terms, not_checked, oauth_scheme};
 use crate::life::ConnectResult;
-use crate::{AccountsOf, Connection, ConnectionError, Connections, HookEvent, MAX_OF_END_USER, NEWEST, ONLY};
+use crate::{AccountsOf, Connection, ConnectionError, Connections, HookEvent, LinkOptions, MAX_OF_END_USER, NEWEST, ONLY};
 use crate::{hosted, store};
 
 const MAX_FIELD: usize = 16 << 10;
+const ACCESS_TOKEN: &str = "access_token";
+const REFRESH_TOKEN: &str = "refresh_token";
 
 /// What a new connection shall be.
 #[derive(Clone, Default)]
 pub struct NewConnection {
+    /// The id that it shall have, where somebody has to know it beforehand.
+    pub id: Option<ConnectionId>,
     /// An end user's account may go without one; it is given one then.
     pub slug: String,
-    /// What an end user's account is called among those of the same user.
+    /// What it is called among the accounts of the same owner.
     pub alias: Option<String>,
     pub provider: String,
     pub integration: String,
@@ -32,8 +37,17 @@ pub struct NewConnection {
     pub meta: Option<Value>,
     /// A scheme of the catalog, or `oauth` or `api_key` for the first that fits.
     pub auth_scheme: Option<String>,
+    /// By field. Of OAuth also an `access_token` that was granted elsewhere, perhaps with its `refresh_token`.
     pub credentials: BTreeMap<String, String>,
+    /// Fields that are the same for many accounts, so that nobody is asked for them.
+    pub known: BTreeMap<String, String>,
     pub scopes: Option<Vec<String>>,
+    /// The auth config that it is made with.
+    pub auth_config: Option<AuthConfigId>,
+    /// The OAuth app to connect with, in place of the usual one.
+    pub app: Option<AppId>,
+    /// How the person is led who connects it.
+    pub link: LinkOptions,
 }
 
 /// What beginning to connect came to.
@@ -47,6 +61,13 @@ struct Beginning {
 impl From<Started> for Beginning {
     fn from(started: Started) -> Self {
         Self { started: Some(started), note: None }
+    }
+}
+
+impl NewConnection {
+    /// What is known beforehand, and what was given in its place or beside it.
+    fn all_fields(&self) -> BTreeMap<String, String> {
+        self.known.iter().chain(&self.credentials).map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 
@@ -86,7 +107,7 @@ impl Connections {
         let scheme = self.choose(project, &integration, &new).await?;
         let now = self.0.clock.now();
         let mut connection = Connection {
-            id: ConnectionId::new(),
+            id: new.id.unwrap_or_default(),
             project,
             owner: scope.acts_for,
             slug: slug.to_string(),
@@ -106,11 +127,12 @@ impl Connections {
             failure: None,
             last_used_at: None,
             granted: None,
+            auth_config: new.auth_config,
             created_at: now,
             updated_at: now,
             created_by: Some(scope.author()),
             updated_by: None,
-            asked: asked(scheme, &new.credentials),
+            asked: asked(scheme, &new.all_fields()),
             scopes: new.scopes.clone(),
             app: None,
             remote: None,
@@ -118,9 +140,10 @@ impl Connections {
             refresh_at: None,
             expires_at: None,
             generation: 1,
+            attempt_until: None,
         };
-        let Beginning { started, note } =
-            self.begin(&mut connection, &integration, scheme, new.credentials.clone(), new.scopes.as_deref()).await?;
+        let Beginning { started, note } = self.begin(&mut connection, &integration, scheme, &new).await?;
+        connection.attempt_until = started.as_ref().map(|started| started.stored.until);
         let inserted = store::insert(&self.0.db, &connection, started.as_ref().map(|started| &started.stored)).await;
         if let Err(error) = inserted {
             self.forget_later(&new.provider, started.and_then(|started| started.stored.account));
@@ -142,7 +165,7 @@ impl Connections {
     async fn check_room(&self, scope: Scope, new: &NewConnection) -> Result<(), ConnectionError> {
         let texts = [&new.name, &new.description].into_iter().flatten().map(String::len);
         let values = [&new.tags, &new.meta].into_iter().flatten().map(|value| kernel::json::size(value, usize::MAX));
-        let typed = new.credentials.iter().map(|(name, value)| name.len() + value.len());
+        let typed = new.known.iter().chain(&new.credentials).map(|(name, value)| name.len() + value.len());
         let scopes = new.scopes.iter().flatten().map(String::len);
         let more = ::store::Usage::row(texts.chain(values).chain(typed).chain(scopes).sum());
         self.admit(scope.into(), more).await
@@ -166,32 +189,41 @@ impl Connections {
         connection: &mut Connection,
         integration: &Integration,
         scheme: &AuthScheme,
-        credentials: BTreeMap<String, String>,
-        scopes: Option<&[String]>,
+        new: &NewConnection,
     ) -> Result<Beginning, ConnectionError> {
         let target = ConnectionKey { project: connection.project, id: connection.id };
+        let (credentials, scopes) = (new.all_fields(), new.scopes.as_deref());
         match scheme {
             AuthScheme::None(_) => {
                 connection.is_valid = true;
                 Ok(Beginning::default())
             }
             AuthScheme::OAuth2(oauth) => {
+                let app = match new.app {
+                    None => self.app_for(connection.project, integration, !oauth.trusts_the_connection()).await?,
+                    named => self.app_used(connection.project, named).await?,
+                };
+                connection.app = app.as_ref().map(|app| app.id);
+                if credentials.contains_key(ACCESS_TOKEN) {
+                    return self.take_over(connection, integration, scheme, credentials, app.as_ref()).await;
+                }
                 let fields = check_fields(scheme, credentials)?;
-                let app = self.app_for(connection.project, integration, !oauth.trusts_the_connection()).await?;
                 let app = app.ok_or_else(|| self.no_app(connection.project, integration, oauth))?;
-                connection.app = Some(app.id);
-                self.start_oauth(target, oauth, &app, &fields, scopes).map(Beginning::from)
+                self.start_oauth(target, oauth, &app, &fields, scopes, &new.link).map(Beginning::from)
             }
             AuthScheme::Hosted(hosted) => {
-                if !credentials.is_empty() {
+                if !new.credentials.is_empty() {
                     let reason = format!("{} asks for the credential on its own page; leave `credentials` out", integration.name);
                     return Err(ConnectionError::Field(reason));
                 }
-                let app = self.app_for_hosted(connection.project, integration, hosted).await?;
+                let app = match new.app {
+                    None => self.app_for_hosted(connection.project, integration, hosted).await?,
+                    named => self.app_used(connection.project, named).await?,
+                };
                 connection.app = app.as_ref().map(|app| app.id);
-                self.start_hosted(target, integration, hosted, app.as_ref(), scopes).await.map(Beginning::from)
+                self.start_hosted(target, integration, hosted, app.as_ref(), scopes, &new.link).await.map(Beginning::from)
             }
-            _ if credentials.is_empty() => Ok(self.start_form(target, scheme).into()),
+            _ if new.credentials.is_empty() => Ok(self.start_form(target, scheme, new.known.clone(), &new.link).into()),
             _ => {
                 let mut fields = check_fields(scheme, credentials)?;
                 let Terms { refresh_at, expires_at, scopes } = self.acquire(integration, scheme, &mut fields).await?;
@@ -205,6 +237,41 @@ impl Connections {
                 Ok(Beginning { started: None, note })
             }
         }
+    }
+
+    /// Takes over tokens that were granted elsewhere. They are proven like any other credential; without an app they last as long as they do.
+    async fn take_over(
+        &self,
+        connection: &mut Connection,
+        integration: &Integration,
+        scheme: &AuthScheme,
+        mut credentials: BTreeMap<String, String>,
+        app: Option<&OAuthApp>,
+    ) -> Result<Beginning, ConnectionError> {
+        let mut tokens = Vec::new();
+        for name in [ACCESS_TOKEN, REFRESH_TOKEN] {
+            let token = credentials.remove(name).map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+            if token.as_ref().is_some_and(|token| token.len() > MAX_FIELD || token.contains(char::is_control)) {
+                return Err(ConnectionError::Field(format!("`{name}` is too long or holds control characters")));
+            }
+            tokens.push((name, token));
+        }
+        let mut fields = check_fields(scheme, credentials)?;
+        for (name, token) in tokens {
+            match token {
+                // Nobody could use it without the app that it was granted to.
+                Some(_) if name == REFRESH_TOKEN && app.is_none() => {}
+                Some(token) => fields.set(name, token),
+                None if name == ACCESS_TOKEN => return Err(ConnectionError::Field("`access_token` is empty".to_owned())),
+                None => {}
+            }
+        }
+        let identity = self.prove(integration, scheme, &fields).await?;
+        connection.account = identity.account();
+        identity.fields.into_iter().for_each(|(name, value)| fields.set(name, value));
+        connection.credentials = Some(store::seal_fields(&self.0.sealer, connection.id, &fields));
+        connection.is_valid = true;
+        Ok(Beginning::default())
     }
 
     async fn choose<'a>(
@@ -248,21 +315,29 @@ fn named<'a>(integration: &'a Integration, wanted: &str, given: &BTreeMap<String
 /// What a connection is called by. An end user's may go without a slug; one that nobody else has is made up then.
 fn names(scope: Scope, new: &NewConnection) -> Result<(Slug, Option<Slug>), ConnectionError> {
     let is_end_users = scope.end_user().is_some();
-    if new.alias.is_some() && !is_end_users {
-        return Err(ConnectionError::Words("`alias` is for the accounts of end users; the project's own go by their slug".to_owned()));
-    }
     let slug = match new.slug.as_str() {
         "" if is_end_users => made_up(&new.integration).parse()?,
         slug => slug.parse::<Slug>()?,
     };
-    let alias =
-        new.alias.as_deref().map(str::parse::<Slug>).transpose().map_err(|error| ConnectionError::Words(format!("`alias` {error}")))?;
-    if let Some(word) =
-        [Some(&slug), alias.as_ref()].into_iter().flatten().find(|name| is_end_users && matches!(name.as_str(), NEWEST | ONLY))
-    {
-        return Err(ConnectionError::Words(format!("`{word}` means another thing where an account is chosen; take another name")));
-    }
+    let alias = new.alias.as_deref().map(alias).transpose()?;
+    // A connection of the project may have had such a slug before it meant something.
+    let chosen = [Some(&slug).filter(|_| is_end_users), alias.as_ref()];
+    chosen.into_iter().flatten().try_for_each(not_a_word)?;
     Ok((slug, alias))
+}
+
+/// What a caller calls an account, if it can be one.
+pub(crate) fn alias(text: &str) -> Result<Slug, ConnectionError> {
+    let alias = text.parse::<Slug>().map_err(|error| ConnectionError::Words(format!("`alias` {error}")))?;
+    not_a_word(&alias)?;
+    Ok(alias)
+}
+
+fn not_a_word(name: &Slug) -> Result<(), ConnectionError> {
+    if matches!(name.as_str(), NEWEST | ONLY) {
+        return Err(ConnectionError::Words(format!("`{name}` means another thing where an account is chosen; take another name")));
+    }
+    Ok(())
 }
 
 /// A slug that no other connection has.
@@ -285,7 +360,7 @@ fn fits(scheme: &AuthScheme, given: &BTreeMap<String, String>) -> bool {
 }
 
 /// The fields that are no secret, to find the provider again by.
-fn asked(scheme: &AuthScheme, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(crate) fn asked(scheme: &AuthScheme, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let open = scheme.fields().into_iter().filter(|(_, field)| !field.secret);
     open.filter_map(|(name, _)| given.get(&name).map(|value| (name, value.trim().to_owned()))).collect()
 }

@@ -14,8 +14,9 @@ use crate::grant::{Terms, find_scheme, not_checked, oauth_scheme, reading, token
 use crate::oauth::token::TokenRequest;
 use crate::port::Identity;
 use crate::store::{self, Grant};
-use crate::{Connection, ConnectionError, Connections, HookEvent};
+use crate::{Connection, ConnectionError, Connections, HookEvent, LinkOptions};
 
+const DECLINED: &str = "The person declined to connect the account.";
 const OTHER_PROVIDER: &str = "The answer is not from the provider that was asked. Nothing was connected; please start again.";
 
 /// A connection whose attempt came to its end.
@@ -26,6 +27,23 @@ pub struct Finished {
     pub logo: Option<String>,
     /// What the person should know.
     pub note: Option<String>,
+}
+
+/// How somebody's way back from a provider ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub outcome: Result<Finished, ConnectionError>,
+    /// Who came; nothing where the ticket is none of ours or is used up.
+    pub visitor: Option<Visitor>,
+}
+
+/// Somebody with a ticket of ours.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    pub project: ProjectId,
+    pub connection: ConnectionId,
+    /// How they are led. They go nowhere as long as their attempt is open.
+    pub link: LinkOptions,
 }
 
 /// What a provider sends a person back with.
@@ -46,10 +64,13 @@ pub struct Returned<'a> {
 #[derive(Clone, Debug)]
 pub struct HostedForm {
     pub project: ProjectId,
+    pub connection: ConnectionId,
     pub integration_name: String,
     pub logo: Option<String>,
     pub slug: String,
     pub fields: Vec<(String, Field)>,
+    /// How the person is led.
+    pub link: LinkOptions,
 }
 
 /// A credential that was obtained, on its way into the row.
@@ -66,9 +87,30 @@ pub(crate) struct Obtained<'a> {
 
 impl Connections {
     /// Ends an authorization: the provider sent the person back.
-    pub async fn callback(&self, returned: Returned<'_>) -> Result<Finished, ConnectionError> {
-        let Returned { state, code, error, account, issuer, redirect_tag } = returned;
-        let (ticket, mut secrets, connection) = self.redeem(state, TicketPage::Callback).await?;
+    pub async fn callback(&self, returned: Returned<'_>) -> Ended {
+        let (ticket, secrets, connection) = match self.redeem(returned.state, TicketPage::Callback).await {
+            Ok(redeemed) => redeemed,
+            Err(error) => return Ended { outcome: Err(error), visitor: None },
+        };
+        let mut visitor = Visitor { project: ticket.p, connection: ticket.c, link: secrets.link.clone() };
+        let nonce = ticket.n.clone();
+        let outcome = self.come_back(ticket, secrets, connection, returned).await;
+        // Whoever brought another's answer, or came too early, must not be taken for the one who is waited for.
+        let is_open = store::open_attempt(&self.0.db, visitor.project, visitor.connection, &nonce, self.0.clock.now()).await;
+        if matches!(outcome, Err(ConnectionError::BadAttempt)) || (outcome.is_err() && !matches!(is_open, Ok(None))) {
+            visitor.link.return_to = None;
+        }
+        Ended { outcome, visitor: Some(visitor) }
+    }
+
+    async fn come_back(
+        &self,
+        ticket: Ticket,
+        mut secrets: Secrets,
+        connection: Connection,
+        returned: Returned<'_>,
+    ) -> Result<Finished, ConnectionError> {
+        let Returned { code, error, account, issuer, redirect_tag, .. } = returned;
         if secrets.redirect_tag.as_deref() != redirect_tag {
             return Err(ConnectionError::BadAttempt);
         }
@@ -172,12 +214,15 @@ impl Connections {
         let (_, secrets, connection) = self.redeem(ticket, TicketPage::Form).await?;
         let integration = self.integration_of(&connection).await?;
         let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
+        let asked = scheme.fields().into_iter().filter(|(name, _)| !secrets.fields.contains_key(name));
         Ok(HostedForm {
             project: connection.project,
+            connection: connection.id,
             integration_name: integration.name.clone(),
             logo: integration.logo.clone(),
             slug: connection.slug,
-            fields: scheme.fields(),
+            fields: asked.collect(),
+            link: secrets.link,
         })
     }
 
@@ -186,7 +231,7 @@ impl Connections {
         let (ticket, secrets, connection) = self.redeem(ticket, TicketPage::Form).await?;
         let integration = self.integration_of(&connection).await?;
         let scheme = find_scheme(&integration, &secrets.scheme).ok_or(ConnectionError::BadAttempt)?;
-        let mut fields = check_fields(scheme, values)?;
+        let mut fields = check_fields(scheme, values.into_iter().chain(secrets.fields).collect())?;
         let terms = self.acquire(&integration, scheme, &mut fields).await?;
         let identity = self.prove(&integration, scheme, &fields).await?;
         let (this, scheme) = (self.clone(), scheme.clone());
@@ -198,6 +243,15 @@ impl Connections {
             this.settle(&ticket, &connection, obtained).await
         })
         .await
+    }
+
+    /// The person does not want to connect: the link is used up.
+    pub async fn decline_form(&self, ticket: &str) -> Result<(), ConnectionError> {
+        let (ticket, ..) = self.redeem(ticket, TicketPage::Form).await?;
+        if !store::take_attempt(&self.0.db, ticket.p, ticket.c, &ticket.n, self.0.clock.now()).await? {
+            return Err(ConnectionError::BadAttempt);
+        }
+        Ok(store::note_failure(&self.0.db, ticket.p, ticket.c, DECLINED).await?)
     }
 
     /// Makes the connection valid, unless it was revoked, deleted or started anew meanwhile, and tells who uses it.

@@ -14,7 +14,7 @@ use crate::finish::{Finished, Obtained};
 use crate::grant::{Terms, find_scheme};
 use crate::life::ConnectResult;
 use crate::port::{Host, HostError, Identity, OwnApp, Standing, Start};
-use crate::{Connection, ConnectionError, Connections, HookEvent, store};
+use crate::{Connection, ConnectionError, Connections, HookEvent, LinkOptions, store};
 
 /// The field that holds the provider's name for the account.
 pub const ACCOUNT: &str = "account";
@@ -42,6 +42,7 @@ impl Connections {
         scheme: &Hosted,
         app: Option<&OAuthApp>,
         scopes: Option<&[String]>,
+        link: &LinkOptions,
     ) -> Result<Started, ConnectionError> {
         if app.is_none() && !scheme.is_managed {
             return Err(no_managed(integration, &self.0.pages.save_app));
@@ -68,6 +69,7 @@ impl Connections {
             fields: BTreeMap::new(),
             account: Some(begun.account),
             redirect_tag: None,
+            link: link.clone(),
         };
         Ok(Started { stored: self.store_attempt(target, nonce, &secrets), redirect_url: begun.redirect_url })
     }
@@ -167,6 +169,7 @@ impl Connections {
         integration: &Integration,
         scheme: &Hosted,
         force: bool,
+        link: &LinkOptions,
     ) -> Result<ConnectResult, ConnectionError> {
         let target = ConnectionKey { project: connection.project, id: connection.id };
         if !force
@@ -183,7 +186,7 @@ impl Connections {
             Some(app) => Some(app),
             None => self.app_for_hosted(target.project, integration, scheme).await?,
         };
-        let started = self.start_hosted(target, integration, scheme, app.as_ref(), connection.scopes.as_deref()).await?;
+        let started = self.start_hosted(target, integration, scheme, app.as_ref(), connection.scopes.as_deref(), link).await?;
         let given_up = store::attempt_remote(&self.0.db, target.project, target.id).await?;
         if !store::set_attempt(&self.0.db, target.project, target.id, &started.stored).await? {
             self.forget_later(&connection.provider, started.stored.account);

@@ -41,6 +41,7 @@ impl Connection {
             failure: None,
             last_used_at: None,
             granted: None,
+            auth_config: None,
             created_at: Timestamp::from_micros(0),
             updated_at: Timestamp::from_micros(0),
             created_by: None,
@@ -53,6 +54,7 @@ impl Connection {
             refresh_at: None,
             expires_at: None,
             generation: NO_ROW,
+            attempt_until: None,
         })
     }
 

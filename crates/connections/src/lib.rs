@@ -17,13 +17,18 @@ mod hooks;
 mod hosted;
 mod implicit;
 mod life;
+mod link;
+mod list;
 mod model;
 mod oauth;
 mod personal;
 mod port;
 mod renewing;
+mod replace;
 mod reseal;
+mod state;
 mod store;
+mod switch;
 mod used;
 
 use std::collections::HashMap;
@@ -47,17 +52,20 @@ pub use create::NewConnection;
 pub use edit::{ConnectionEdit, TextEdit};
 pub use error::ConnectionError;
 pub use failing::Broken;
-pub use finish::{Finished, HostedForm, Returned};
+pub use finish::{Ended, Finished, HostedForm, Returned, Visitor};
 pub use fresh::Usable;
 pub use hooks::{Hook, HookEvent, HookMessage};
 pub use hosted::{ACCOUNT, Tidied};
 pub use life::{ConnectResult, Usage};
+pub use link::LinkOptions;
+pub use list::{AccountFilter, AccountOrder, AccountPage, MadeWith};
 pub use model::Connection;
 pub use port::{
     Begun, ConnectionUser, Connector, Consumer, Host, HostError, Identity, OwnApp, Probe, ProbeError, RemoteAccount, Standing, Start,
 };
 pub use renewing::renewing;
 pub use reseal::reseal;
+pub use state::ConnectionState;
 
 /// How many connections are remembered.
 const MAX_REMEMBERED: usize = 4096;

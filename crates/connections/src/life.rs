@@ -12,7 +12,7 @@ use crate::attempt::ConnectionKey;
 use crate::create::check_fields;
 use crate::grant::not_checked;
 use crate::oauth::token::post;
-use crate::{Connection, ConnectionError, Connections, HookEvent, store};
+use crate::{Connection, ConnectionError, Connections, HookEvent, LinkOptions, store};
 
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -42,6 +42,17 @@ impl Connections {
     /// Makes a connection fresh. Tokens that can be renewed are; else a person is asked, and what works goes on working until the new grant
     /// is proven. `force` asks a person in any case.
     pub async fn refresh(&self, scope: Scope, id: ConnectionId, force: bool) -> Result<ConnectResult, ConnectionError> {
+        self.refresh_by(scope, id, force, LinkOptions::default()).await
+    }
+
+    /// The same; if a person is asked, they are led so.
+    pub async fn refresh_by(
+        &self,
+        scope: Scope,
+        id: ConnectionId,
+        force: bool,
+        link: LinkOptions,
+    ) -> Result<ConnectResult, ConnectionError> {
         let connection = self.seen(scope, id).await?;
         if connection.is_no_auth() {
             let this = self.clone();
@@ -55,7 +66,7 @@ impl Connections {
         let scheme = scheme.ok_or(ConnectionError::NotFound)?;
         if let AuthScheme::Hosted(hosted) = &**scheme {
             let (this, hosted, integration) = (self.clone(), hosted.clone(), integration.clone());
-            return self.undisturbed(async move { this.refresh_hosted(connection, &integration, &hosted, force).await }).await;
+            return self.undisturbed(async move { this.refresh_hosted(connection, &integration, &hosted, force, &link).await }).await;
         }
         if !force
             && connection.is_usable()
@@ -72,9 +83,9 @@ impl Connections {
                 };
                 let app = app.ok_or_else(|| self.no_app(connection.project, &integration, oauth))?;
                 let fields = check_fields(scheme, connection.asked.clone())?;
-                self.start_oauth(target, oauth, &app, &fields, connection.scopes.as_deref())?
+                self.start_oauth(target, oauth, &app, &fields, connection.scopes.as_deref(), &link)?
             }
-            other => self.start_form(target, other),
+            other => self.start_form(target, other, BTreeMap::new(), &link),
         };
         if !store::set_attempt(&self.0.db, scope.project, id, &started.stored).await? {
             return Err(ConnectionError::NotFound);
@@ -138,6 +149,24 @@ impl Connections {
         .await
     }
 
+    /// The same, and tells the provider, if it listens: which token it was told of.
+    pub async fn revoke_there(
+        &self,
+        scope: Scope,
+        id: ConnectionId,
+        why: &'static str,
+    ) -> Result<(Connection, Option<&'static str>), ConnectionError> {
+        let this = self.clone();
+        self.undisturbed(async move {
+            let former = this.seen(scope, id).await?;
+            let told = this.tell_provider(&former).await;
+            let revoked = this.revoke_now(scope, id).await?;
+            this.tell_released(scope.project, id, why).await?;
+            Ok((revoked, told))
+        })
+        .await
+    }
+
     async fn revoke_now(&self, scope: Scope, id: ConnectionId) -> Result<Connection, ConnectionError> {
         self.seen(scope, id).await?;
         let given_up = store::attempt_remote(&self.0.db, scope.project, id).await?;
@@ -169,7 +198,8 @@ impl Connections {
         Ok(())
     }
 
-    async fn tell_provider(&self, connection: &Connection) -> Option<()> {
+    /// Tells the provider that a grant is not needed any more; which token it took back.
+    async fn tell_provider(&self, connection: &Connection) -> Option<&'static str> {
         let integration = self.integration_of(connection).await.ok()?;
         let Some(AuthScheme::OAuth2(oauth)) = connection.scheme(&integration).map(|scheme| &**scheme) else {
             return None;
@@ -178,12 +208,19 @@ impl Connections {
         let fields = store::open_fields(&self.0.sealer, connection.id, connection.credentials.as_deref()?).ok()?;
         let app = self.app_used(connection.project, connection.app).await.ok()??;
         let client = self.client(&app, oauth).ok()?;
-        let token = fields.get("refresh_token").or_else(|| fields.get("access_token"))?;
+        let (name, token) = ["refresh_token", "access_token"].into_iter().find_map(|name| Some((name, fields.get(name)?)))?;
         let url = fill_address(revoke_url, &fields).ok()?.parse().ok()?;
         let request = post(url, &client, vec![("token", token)]).timeout(REVOKE_TIMEOUT);
-        if let Err(error) = self.0.egress.send(request).await {
-            tracing::info!(connection = %connection.id, %error, "deleted, but the provider could not be told");
+        match self.0.egress.send(request).await {
+            Ok(answer) if answer.status.is_success() => Some(name),
+            Ok(answer) => {
+                tracing::info!(connection = %connection.id, status = %answer.status, "the provider did not take a grant back");
+                None
+            }
+            Err(error) => {
+                tracing::info!(connection = %connection.id, %error, "the provider could not be told that a grant is over");
+                None
+            }
         }
-        Some(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{AccountOwner, AppId, ConnectionId, ProjectId, Timestamp};
+use kernel::{AccountOwner, AppId, AuthConfigId, ConnectionId, ProjectId, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -22,6 +22,7 @@ pub struct Connection {
     pub integration: String,
     pub tags: Option<Value>,
     pub meta: Option<Value>,
+    /// Whether it is switched on.
     pub is_active: bool,
     pub is_valid: bool,
     /// The name of the scheme in the catalog.
@@ -38,6 +39,8 @@ pub struct Connection {
     pub last_used_at: Option<Timestamp>,
     /// The OAuth scopes that its credential was granted, where they are known.
     pub granted: Option<Vec<String>>,
+    /// The auth config that it was made with, where there was one.
+    pub auth_config: Option<AuthConfigId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub created_by: Option<Uuid>,
@@ -53,6 +56,8 @@ pub struct Connection {
     pub(crate) refresh_at: Option<Timestamp>,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) generation: i64,
+    /// Until when a person may finish the open attempt; negative, when it was used up.
+    pub(crate) attempt_until: Option<Timestamp>,
 }
 
 impl Connection {
@@ -63,6 +68,16 @@ impl Connection {
     /// Whether somebody revoked it, as against an authorization that failed or is under way.
     pub fn is_revoked(&self) -> bool {
         self.reason.as_deref() == Some("revoked")
+    }
+
+    /// Until when a person may finish what was begun, as long as nobody did.
+    pub fn open_until(&self) -> Option<Timestamp> {
+        self.attempt_until.filter(|until| until.micros() > 0)
+    }
+
+    /// What was told to find the provider by, such as the name of a shop; nothing secret.
+    pub fn known_fields(&self) -> &BTreeMap<String, String> {
+        &self.asked
     }
 
     /// Whether calls can be made through it.

@@ -1,12 +1,12 @@
 //! The accounts of an end user, as what is kept about them.
 
+use ::store::args;
 use end_users::{Export, Forgotten, PersonalError, PersonalRows};
 use futures_util::future::BoxFuture;
 use kernel::{ConnectionId, EndUserId, Scope};
 use serde_json::{Value, json};
-use store::args;
 
-use crate::{AccountsOf, Connection, ConnectionError, Connections};
+use crate::{AccountsOf, Connection, ConnectionError, Connections, store};
 
 impl PersonalRows for Connections {
     /// Deletes them one by one, so that whoever uses one is told, and its provider where it listens.
@@ -31,8 +31,7 @@ impl PersonalRows for Connections {
 
     fn export(&self, scope: Scope, end_user: EndUserId) -> BoxFuture<'_, Result<Export, PersonalError>> {
         Box::pin(async move {
-            let rows = self.query(AccountsOf::end_user(scope.project, end_user), None, None).await;
-            let rows = rows.map_err(|error| PersonalError::Failed(error.to_string()))?;
+            let rows = store::all_of(&self.0.db, AccountsOf::end_user(scope.project, end_user)).await?;
             Ok(Export::from([("connections", rows.iter().map(shown).collect())]))
         })
     }

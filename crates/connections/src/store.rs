@@ -2,7 +2,7 @@
 
 use catalog::auth::Fields;
 use kernel::seal::{SealError, SealedColumn, Sealer};
-use kernel::{AccountOwner, AppId, ConnectionId, ProjectId, Timestamp};
+use kernel::{AccountOwner, AppId, AuthConfigId, ConnectionId, ProjectId, Timestamp};
 use serde_json::{Map, Value, json};
 use store::{Db, Row, StoreError, Usage, args, row};
 use uuid::Uuid;
@@ -16,11 +16,13 @@ const TABLE: &str = "gateway_connections";
 macro_rules! columns {
     () => {
         "project_id, id, owner, alias, slug, name, description, provider_key, integration_key, tags, meta, is_active, is_valid, auth_scheme, scopes, asked, account, \
-         reason, failing_since, failure, last_used_at, granted_scopes, app_id, remote_id, credentials, refresh_at, expires_at, generation, created_at, updated_at, created_by_id, updated_by_id"
+         reason, failing_since, failure, last_used_at, granted_scopes, app_id, remote_id, credentials, refresh_at, expires_at, generation, auth_config, attempt_until, created_at, updated_at, created_by_id, updated_by_id"
     };
 }
 
-fn read(row: &Row) -> Result<Connection, StoreError> {
+pub(crate) use columns;
+
+pub(crate) fn read(row: &Row) -> Result<Connection, StoreError> {
     Ok(Connection {
         id: row.get("id")?,
         project: row.get("project_id")?,
@@ -50,11 +52,21 @@ fn read(row: &Row) -> Result<Connection, StoreError> {
         refresh_at: row.get("refresh_at")?,
         expires_at: row.get("expires_at")?,
         generation: row.get("generation")?,
+        auth_config: read_auth_config(&row.get::<String>("auth_config")?)?,
+        attempt_until: row.get("attempt_until")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
         created_by: row.get("created_by_id")?,
         updated_by: row.get("updated_by_id")?,
     })
+}
+
+/// The auth config that a row names. Like owners, none is an empty text, so that one comparison finds either.
+fn read_auth_config(stored: &str) -> Result<Option<AuthConfigId>, StoreError> {
+    if stored.is_empty() {
+        return Ok(None);
+    }
+    stored.parse().map(Some).map_err(|_| StoreError::Column("auth_config".to_owned()))
 }
 
 pub(crate) async fn by_id(db: &Db, project: ProjectId, id: ConnectionId) -> Result<Option<Connection>, StoreError> {
@@ -82,6 +94,62 @@ pub(crate) async fn by_slug(
         " from gateway_connections where project_id = $1 and provider_key = $2 and integration_key = $3 and slug = $4 and owner = $5"
     );
     db.optional(sql, args![of.project, provider, integration, slug, of.owner.stored()]).await?.as_ref().map(read).transpose()
+}
+
+/// The account of an owner that has this alias.
+pub(crate) async fn by_alias(
+    db: &Db,
+    of: AccountsOf,
+    provider: &str,
+    integration: &str,
+    alias: &str,
+) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!(
+        "select ",
+        columns!(),
+        " from gateway_connections where project_id = $1 and provider_key = $2 and integration_key = $3 and alias = $4 and owner = $5"
+    );
+    db.optional(sql, args![of.project, provider, integration, alias, of.owner.stored()]).await?.as_ref().map(read).transpose()
+}
+
+/// Gives an account another alias, or none.
+pub(crate) async fn set_alias(
+    db: &Db,
+    project: ProjectId,
+    id: ConnectionId,
+    alias: Option<&str>,
+    by: Uuid,
+    now: Timestamp,
+) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!(
+        "update gateway_connections set alias = $3, updated_at = $4, updated_by_id = $5 where project_id = $1 and id = $2 returning ",
+        columns!()
+    );
+    db.returning(sql, args![project, id, alias, now, by]).await?.as_ref().map(read).transpose()
+}
+
+/// Switches a connection on or off; nothing where it is so already.
+pub(crate) async fn switch(
+    db: &Db,
+    project: ProjectId,
+    id: ConnectionId,
+    is_active: bool,
+    by: Uuid,
+    now: Timestamp,
+) -> Result<Option<Connection>, StoreError> {
+    let sql = concat!(
+        "update gateway_connections set is_active = $3, updated_at = $4, updated_by_id = $5 where project_id = $1 and id = $2 \
+         and is_active <> $3 returning ",
+        columns!()
+    );
+    db.returning(sql, args![project, id, is_active, now, by]).await?.as_ref().map(read).transpose()
+}
+
+/// Every row of one owner, also those that are switched off, newest first.
+pub(crate) async fn all_of(db: &Db, of: AccountsOf) -> Result<Vec<Connection>, StoreError> {
+    let sql =
+        concat!("select ", columns!(), " from gateway_connections where project_id = $1 and owner = $2 order by created_at desc, id desc");
+    db.all(sql, args![of.project, of.owner.stored()]).await?.iter().map(read).collect()
 }
 
 /// Active rows of one owner, newest first.
@@ -148,6 +216,7 @@ pub(crate) async fn insert(db: &Db, connection: &Connection, attempt: Option<&St
         refresh_at: connection.refresh_at,
         expires_at: connection.expires_at,
         generation: connection.generation,
+        auth_config: connection.auth_config.map(|id| id.to_string()).unwrap_or_default(),
         attempt: attempt.map(|attempt| attempt.nonce.as_str()),
         attempt_until: attempt.map(|attempt| attempt.until),
         attempt_data: attempt.map(|attempt| attempt.sealed.clone()),
@@ -190,7 +259,7 @@ pub(crate) async fn open_attempt(
     nonce: &str,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    let sql = "select attempt_data from gateway_connections where project_id = $1 and id = $2 and attempt = $3 and attempt_until > $4 and is_active";
+    let sql = "select attempt_data from gateway_connections where project_id = $1 and id = $2 and attempt = $3 and attempt_until > $4";
     let row = db.optional(sql, args![project, id, nonce, now]).await?;
     Ok(row.map(|row| row.get::<Option<Vec<u8>>>("attempt_data")).transpose()?.flatten())
 }
@@ -203,15 +272,15 @@ pub(crate) async fn waiting_attempt(
     now: Timestamp,
 ) -> Result<Option<(String, Vec<u8>)>, StoreError> {
     let sql = "select attempt, attempt_data from gateway_connections \
-               where project_id = $1 and id = $2 and attempt is not null and attempt_data is not null and attempt_until > $3 and is_active";
+               where project_id = $1 and id = $2 and attempt is not null and attempt_data is not null and attempt_until > $3";
     let row = db.optional(sql, args![project, id, now]).await?;
     row.map(|row| Ok((row.get("attempt")?, row.get("attempt_data")?))).transpose()
 }
 
-/// Uses an attempt up. Of two that try, one succeeds. The nonce stays until the grant is kept, so that whatever happens to the row
+/// Uses an attempt up, and keeps when. Of two that try, one succeeds. The nonce stays until the grant is kept, so that whatever happens to the row
 /// meanwhile wins.
 pub(crate) async fn take_attempt(db: &Db, project: ProjectId, id: ConnectionId, nonce: &str, now: Timestamp) -> Result<bool, StoreError> {
-    let sql = "update gateway_connections set attempt_until = 0, attempt_data = null \
+    let sql = "update gateway_connections set attempt_until = 0 - $4, attempt_data = null \
                where project_id = $1 and id = $2 and attempt = $3 and attempt_until > $4";
     Ok(db.execute(sql, args![project, id, nonce, now]).await? == 1)
 }
@@ -237,7 +306,7 @@ pub(crate) async fn set_grant(
     account: Option<&Value>,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let sql = "update gateway_connections set is_active = true, is_valid = true, reason = null, failing_since = null, failure = null, auth_scheme = $4, app_id = $5, credentials = $6, \
+    let sql = "update gateway_connections set is_valid = true, reason = null, failing_since = null, failure = null, auth_scheme = $4, app_id = $5, credentials = $6, \
                refresh_at = $7, expires_at = $8, account = coalesce($9, account), generation = generation + 1, lease = null, lease_until = null, \
                attempt = null, attempt_until = null, attempt_remote_id = null, remote_id = $11, granted_scopes = $12, updated_at = $10 \
                where project_id = $1 and id = $2 and attempt = $3";
@@ -256,6 +325,25 @@ pub(crate) async fn set_grant(
         grant.remote.as_deref(),
         scopes.as_ref()
     ];
+    Ok(db.execute(sql, args).await? == 1)
+}
+
+/// Puts a credential in the place of another, unless the connection changed meanwhile.
+pub(crate) async fn replace_grant(
+    db: &Db,
+    connection: &Connection,
+    grant: &Grant,
+    account: Option<&Value>,
+    asked: &Value,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "update gateway_connections set is_valid = true, reason = null, failing_since = null, failure = null, credentials = $4, refresh_at = $5, \
+               expires_at = $6, account = coalesce($7, account), asked = $8, granted_scopes = $9, generation = generation + 1, lease = null, \
+               lease_until = null, updated_at = $10 where project_id = $1 and id = $2 and generation = $3";
+    let Connection { project, id, generation, .. } = connection;
+    let Terms { refresh_at, expires_at, scopes } = &grant.terms;
+    let scopes = scopes.clone().map(Value::from);
+    let args = args![*project, *id, *generation, grant.sealed.clone(), *refresh_at, *expires_at, account, asked, scopes.as_ref(), now];
     Ok(db.execute(sql, args).await? == 1)
 }
 

@@ -10,6 +10,7 @@ pub mod id;
 pub mod json;
 pub mod key;
 mod keyed_lock;
+mod language;
 mod origin;
 mod period;
 pub mod schema;
@@ -32,6 +33,7 @@ pub use id::{
     SecretId, SecretReadId, SessionId, SubscriptionId, UseCaseId, UserId, UserSessionId, VariantId,
 };
 pub use keyed_lock::{Keyed, KeyedLock};
+pub use language::{Language, UnknownLanguage};
 pub use origin::Origin;
 pub use period::{NotAPeriod, Period};
 pub use scrub::Scrubber;

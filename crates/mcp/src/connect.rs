@@ -1,7 +1,7 @@
 //! Connecting an account from inside a conversation: the model starts it, a person finishes it at a link.
 
 use calls::CallError;
-use connections::{ConnectResult, Connection, ConnectionError, Connections, NewConnection};
+use connections::{ConnectResult, Connection, ConnectionError, Connections, LinkOptions, NewConnection};
 use kernel::{Permission, Scope};
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ pub(crate) async fn connect(domains: &Domains, scope: Scope, arguments: Map<Stri
     let Some(integration) = found else {
         return Ok(CallOutcome::failure(format!("There is no integration `{key}`. `find_tools` names some.")));
     };
-    match begin(&domains.connections, scope, integration.provider, &integration.key, text("slug")).await {
+    match begin(&domains.connections, scope, integration.provider, &integration.key, text("slug"), LinkOptions::default()).await {
         Ok(begun) => Ok(told(&integration.name, begun)),
         Err(error) => reply::of_error(CallError::Connection(error)),
     }
@@ -32,20 +32,22 @@ pub(crate) async fn begin(
     provider: &str,
     key: &str,
     slug: Option<&str>,
+    link: LinkOptions,
 ) -> Result<ConnectResult, ConnectionError> {
     let rows = connections.choices(scope, Some(provider), Some(key)).await?;
     let named = |row: &&Connection| slug.is_none_or(|slug| row.slug == slug || row.alias.as_deref() == Some(slug));
     let known = rows.iter().filter(named).find(|row| row.is_usable()).or_else(|| rows.iter().find(named));
     match known {
         Some(row) if row.is_usable() && !row.is_failing() => Ok(ConnectResult { connection: row.clone(), redirect_url: None, note: None }),
-        Some(row) => connections.refresh(scope, row.id, false).await,
+        Some(row) => connections.refresh_by(scope, row.id, false, link).await,
         None => {
             // A slug is the project's to give; what an end user calls an account is theirs alone.
             let (slug, alias) = match scope.end_user() {
                 None => (slug.map_or_else(|| Connection::usual_slug(key), str::to_owned), None),
                 Some(_) => (String::new(), slug.map(str::to_owned)),
             };
-            let new = NewConnection { slug, alias, provider: provider.to_owned(), integration: key.to_owned(), ..NewConnection::default() };
+            let (provider, integration) = (provider.to_owned(), key.to_owned());
+            let new = NewConnection { slug, alias, provider, integration, link, ..NewConnection::default() };
             connections.create(scope, new).await
         }
     }

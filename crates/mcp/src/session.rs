@@ -7,7 +7,7 @@ use std::sync::Arc;
 use calls::permission::{RuleSet, ToolFacts, decide};
 use calls::{CallError, CallReply, CallRequest, ToolResult};
 use catalog::Integration;
-use connections::{ConnectResult, Connection, ConnectionError, NEWEST};
+use connections::{ConnectResult, Connection, ConnectionError, LinkOptions, NEWEST};
 use definitions::Verdict;
 use definitions::format::{Format, function_name};
 use futures_util::future::BoxFuture;
@@ -184,21 +184,23 @@ impl SessionTools {
             return None;
         }
         let found = self.project.approver.domains.catalog.integration(self.project.scope().project, provider, integration).ok()?;
-        let ConnectResult { connection, redirect_url, .. } = self.begin(&found, None).await.ok()?;
+        let ConnectResult { connection, redirect_url, .. } = self.begin(&found, None, LinkOptions::default()).await.ok()?;
         Some(MissingAccount { integration: integration.clone(), name: found.name.clone(), url: redirect_url, connection })
     }
 
-    async fn begin(&self, integration: &Integration, alias: Option<&str>) -> Result<ConnectResult, ConnectionError> {
+    async fn begin(&self, integration: &Integration, alias: Option<&str>, link: LinkOptions) -> Result<ConnectResult, ConnectionError> {
         let connections = &self.project.approver.domains.connections;
-        begin(connections, self.project.scope(), integration.provider, &integration.key, alias).await
+        begin(connections, self.project.scope(), integration.provider, &integration.key, alias, link).await
     }
 
-    /// Connects an account of the end user, or says what they have to do for it. `alias` is for one more beside others.
+    /// Connects an account of the end user, or says what they have to do for it. `alias` is for one more beside others; `link` says how they
+    /// are led.
     pub async fn connect_app(
         &self,
         integration: &str,
         provider: Option<&str>,
         alias: Option<&str>,
+        link: LinkOptions,
     ) -> Result<(String, ConnectResult), SessionFault> {
         if !self.settings.may_connect {
             return Err(SessionFault::Unknown("This session may not connect accounts.".to_owned()));
@@ -209,7 +211,7 @@ impl SessionTools {
         let found = wanted.find_map(|provider| catalog.integration(project, provider.key, integration).ok());
         let found = found.filter(|found| self.settings.has_app(&found.key));
         let found = found.ok_or_else(|| SessionFault::Unknown(format!("This session has no integration `{integration}`.")))?;
-        let begun = self.begin(&found, alias).await.map_err(|error| SessionFault::Call(CallError::Connection(error)))?;
+        let begun = self.begin(&found, alias, link).await.map_err(|error| SessionFault::Call(CallError::Connection(error)))?;
         Ok((found.name.clone(), begun))
     }
 
@@ -252,7 +254,7 @@ impl SessionTools {
     async fn connect_by(&self, arguments: Map<String, Value>) -> Result<CallOutcome, RpcError> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let Some(key) = text("integration") else { return Ok(CallOutcome::failure("`integration` must be the key of an integration.")) };
-        match self.connect_app(key, text("provider"), text("slug")).await {
+        match self.connect_app(key, text("provider"), text("slug"), LinkOptions::default()).await {
             Ok((name, begun)) => Ok(told(&name, begun)),
             Err(SessionFault::Unknown(why)) => Ok(CallOutcome::failure(why)),
             Err(SessionFault::Missing(missing)) => Ok(CallOutcome::failure(missing.message())),

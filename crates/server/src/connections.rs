@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use catalog::CatalogError;
-use connections::{AccountsOf, ConnectResult, Connection, ConnectionEdit, ConnectionUser, NewConnection, TextEdit};
+use connections::{AccountsOf, ConnectResult, Connection, ConnectionEdit, ConnectionUser, LinkOptions, NewConnection, TextEdit};
 use http::StatusCode;
-use kernel::{ConnectionId, Scope};
+use kernel::{ConnectionId, Language, Scope};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -177,6 +177,8 @@ pub struct NewConnectionBody {
     #[schema(value_type = Option<Object>)]
     pub meta: Option<Map<String, Value>>,
     pub data: Option<NewConnectionData>,
+    /// How the person is led who connects it.
+    pub link: Option<ConnectLinkBody>,
     #[schema(ignore)]
     pub id: Unused,
     #[schema(ignore)]
@@ -197,13 +199,26 @@ pub struct NewConnectionBody {
     pub deleted_by_id: Unused,
 }
 
+/// How a person is led who connects an account.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectLinkBody {
+    /// The language of our pages; left out, the browser says which it likes.
+    #[schema(value_type = Option<crate::shapes::LanguageWord>)]
+    pub language: Option<String>,
+    /// Where the browser goes in the end, however it ends, with `status` (`success` or `failed`) and `connection_id` added to its query. The project
+    /// must allow the address at `/project/connect-links`.
+    pub return_to: Option<String>,
+}
+
 /// How to connect.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewConnectionData {
     /// `oauth`, `api_key`, or the name of one of the integration's schemes; left out, the best one that can be used here.
     pub auth_scheme: Option<String>,
-    /// The credential, by field. Left out, a person types it at `redirect_url`.
+    /// The credential, by field. Left out, a person types it at `redirect_url`. With OAuth, an `access_token` that was granted elsewhere is taken over, and
+    /// its `refresh_token`.
     pub credentials: Option<BTreeMap<String, String>>,
     /// OAuth scopes to ask for, in place of the usual ones.
     pub scopes: Option<Vec<String>>,
@@ -253,6 +268,11 @@ pub struct QueryConnections {
 pub struct RefreshConnection {
     /// Ask a person again even if the tokens can be renewed.
     pub force: Option<bool>,
+    /// Of the pages, if a person is asked.
+    #[param(inline, required = false, value_type = crate::shapes::LanguageWord)]
+    pub language: Option<String>,
+    /// Where a person who is asked goes in the end; the project must allow the address.
+    pub return_to: Option<String>,
 }
 
 impl From<ConnectResult> for ConnectionBody {
@@ -385,6 +405,7 @@ pub(crate) async fn create(app: &App, scope: Scope, body: CreateConnection) -> A
     if new.slug.is_none() && scope.end_user().is_none() {
         return Err(ApiError::unprocessable("`slug` is required, except for an account of an end user."));
     }
+    let link = link_options(app, scope, new.link.unwrap_or_default()).await?;
     let data = new.data.unwrap_or_default();
     let new = NewConnection {
         slug: new.slug.unwrap_or_default(),
@@ -398,8 +419,21 @@ pub(crate) async fn create(app: &App, scope: Scope, body: CreateConnection) -> A
         auth_scheme: data.auth_scheme,
         credentials: data.credentials.unwrap_or_default(),
         scopes: data.scopes,
+        link,
+        ..NewConnection::default()
     };
     begun(app, app.connections.create(scope, new).await?).await
+}
+
+/// How a person is led, as far as the project allows it.
+pub(crate) async fn link_options(app: &App, scope: Scope, body: ConnectLinkBody) -> ApiResult<LinkOptions> {
+    let language = body.language.as_deref().map(Language::of_code).transpose();
+    let language = language.map_err(|error| ApiError::unprocessable(format!("`language`: {error}")))?;
+    let return_to = match body.return_to.as_deref() {
+        None => None,
+        Some(address) => Some(app.accounts.connect_links(scope.project).await?.return_address(address)?),
+    };
+    Ok(LinkOptions { language, return_to, named: None })
 }
 
 pub(crate) async fn fetch(app: &App, scope: Scope, id: ConnectionId) -> ApiResult<Json<ConnectionAnswer>> {
@@ -425,7 +459,9 @@ pub(crate) async fn delete(app: &App, scope: Scope, id: ConnectionId) -> ApiResu
 }
 
 pub(crate) async fn refresh(app: &App, scope: Scope, id: ConnectionId, options: RefreshConnection) -> ApiResult<Json<ConnectionAnswer>> {
-    let refreshed = app.connections.refresh(scope, id, options.force.unwrap_or(false)).await.map_err(|error| match error {
+    let RefreshConnection { force, language, return_to } = options;
+    let link = link_options(app, scope, ConnectLinkBody { language, return_to }).await?;
+    let refreshed = app.connections.refresh_by(scope, id, force.unwrap_or(false), link).await.map_err(|error| match error {
         connections::ConnectionError::Inactive(_) => {
             ApiError::conflict(Code::ConnectionRevoked, error.to_string(), json!({"connection_id": id}))
         }

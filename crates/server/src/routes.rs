@@ -55,6 +55,7 @@ fn server_table() -> OpenApiRouter<App> {
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
         .routes(routes!(project::branding::fetch, project::branding::set))
+        .routes(routes!(project::connect_links::fetch, project::connect_links::set))
         .routes(routes!(project::retention::fetch, project::retention::set))
         .routes(routes!(project::user_limits::fetch, project::user_limits::set))
         .routes(routes!(secrets::rows::list, secrets::rows::create))

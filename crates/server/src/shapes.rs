@@ -125,6 +125,8 @@ shapes! {
     SortWord => |told| words(told, ["usage", "alphabetically"]);
     /// How tools are shown.
     ModeWord => |told| words(told, ["all", "search"]);
+    /// A language of the pages on which people connect accounts.
+    LanguageWord => |told| words(told, kernel::Language::ALL.map(kernel::Language::code));
     /// Whose accounts are listed.
     AccountsWord => |told| words(told, ["project", "everybody"]);
     /// So that nobody removes accounts by accident.

@@ -83,7 +83,7 @@ impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
 pub(crate) struct Changes([AtomicU64; TABLES.len()]);
 
 /// Tables that are remembered.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "gateway_connections",
     "trigger_subscriptions",
     "trigger_schedules",
@@ -94,6 +94,7 @@ const TABLES: [&str; 12] = [
     "variants",
     "revisions",
     "end_user_names",
+    "auth_configs",
     "users",
     "projects",
 ];

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::InSession;
 use super::sessions::{UserSessionAnswer, UserSessionBody};
 use crate::App;
-use crate::connections::{ConnectionBody, all_named};
+use crate::connections::{ConnectLinkBody, ConnectionBody, all_named, link_options};
 use crate::edge::watch::within;
 use crate::edge::{ApiError, ApiResult, Code, Json, Payload, QueryOf};
 use crate::mcp::approver;
@@ -166,6 +166,8 @@ pub struct ConnectSessionAccount {
     /// A name for one more account beside others.
     #[schema(value_type = Option<crate::shapes::SlugText>)]
     pub alias: Option<String>,
+    /// How the end user is led.
+    pub link: Option<ConnectLinkBody>,
 }
 
 /// How far an account is connected.
@@ -188,7 +190,8 @@ pub(crate) async fn connect(
     Payload(body): Payload<ConnectSessionAccount>,
 ) -> ApiResult<Json<ConnectSessionAnswer>> {
     let surface = surface_of(&app, &session, scope)?;
-    let begun = match surface.connect_app(&body.integration, body.provider.as_deref(), body.alias.as_deref()).await {
+    let link = link_options(&app, scope, body.link.unwrap_or_default()).await?;
+    let begun = match surface.connect_app(&body.integration, body.provider.as_deref(), body.alias.as_deref(), link).await {
         Ok((_, begun)) => begun,
         Err(SessionFault::Unknown(why)) => return Err(ApiError::new(Code::IntegrationNotFound, why)),
         Err(SessionFault::Call(error)) => return Err(error.into()),

@@ -108,6 +108,8 @@ enum Command {
     Grants(grants::GrantsArgs),
     /// Show and change how the pages look on which people connect accounts
     Branding(settings::BrandingArgs),
+    /// Show and change where connect links may lead, and whose sites may show their pages
+    ConnectLinks(settings::ConnectLinksArgs),
     /// Show and change for how long the project keeps runs, calls and approvals
     Retention(settings::RetentionArgs),
     /// Show and change how many calls each end user may make
@@ -213,6 +215,7 @@ async fn dispatch(cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
         Command::Logout(args) => login::logout(config, args).await?,
         Command::Grants(args) => grants::run(config, args).await?,
         Command::Branding(args) => settings::branding(&config, args).await?,
+        Command::ConnectLinks(args) => settings::connect_links(&config, &args).await?,
         Command::Retention(args) => settings::retention(&config, &args).await?,
         Command::UserLimits(args) => settings::user_limits(&config, &args).await?,
         Command::Users(args) => users::run(config, args).await?,

@@ -1,4 +1,4 @@
-//! `toolyard branding`, `toolyard retention` and `toolyard user-limits`: what a project says of itself.
+//! `toolyard branding`, `toolyard connect-links`, `toolyard retention` and `toolyard user-limits`: what a project says of itself.
 
 use std::path::PathBuf;
 
@@ -14,11 +14,14 @@ use super::print::{self, Column, Table};
 use crate::config::Config;
 
 const BRANDING: &str = "/project/branding";
+const CONNECT_LINKS: &str = "/project/connect-links";
 const RETENTION: &str = "/project/retention";
 const USER_LIMITS: &str = "/project/user-limits";
 const LIMITS: Table = Table::new(&[Column::text("CALLS OF AN END USER"), Column::number("AT MOST").wide(8)]);
 const USER_FIELDS: [(&str, &str); 3] = [("calls_at_once", "at once"), ("calls_per_minute", "in a minute"), ("calls_per_day", "in a day")];
 const KEPT: Table = Table::new(&[Column::text("RECORD"), Column::number("DAYS").wide(6), Column::number("AT MOST").wide(7)]);
+const ALLOWED: Table = Table::new(&[Column::text("WHAT"), Column::text("ALLOWED")]);
+const LINK_FIELDS: [(&str, &str); 2] = [("return_to", "return"), ("origins", "site")];
 /// Fields of the API, and what they are called here.
 const RECORDS: [(&str, &str); 3] = [("run_days", "runs"), ("call_days", "calls"), ("approval_days", "approvals")];
 
@@ -40,6 +43,25 @@ pub(super) struct BrandingArgs {
     /// Take everything away that is not given here
     #[arg(long)]
     clear: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Without an option it shows what is allowed.
+#[derive(Debug, Args)]
+pub(super) struct ConnectLinksArgs {
+    /// Allow people to be sent to this address when they are done; `/*` at its end stands for all below it
+    #[arg(long, value_name = "URL")]
+    allow_return: Vec<String>,
+    /// Allow this site to show the pages in a frame and to be told how they end, such as https://app.example.com
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Take an address or a site away
+    #[arg(long, value_name = "URL")]
+    disallow: Vec<String>,
     /// Print the answer as JSON
     #[arg(long)]
     json: bool,
@@ -111,6 +133,37 @@ pub(super) async fn branding(config: &Config, args: BrandingArgs) -> anyhow::Res
         ("background", text(&shown, "background")),
         ("logo", logo.to_owned()),
     ]);
+    Ok(())
+}
+
+pub(super) async fn connect_links(config: &Config, args: &ConnectLinksArgs) -> anyhow::Result<()> {
+    let client = Client::new(config, &args.remote)?;
+    let mut shown = client.get(CONNECT_LINKS).await?;
+    let listed = |shown: &Value, field: &str| -> Vec<String> {
+        shown[field].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    if let Some(unknown) =
+        args.disallow.iter().find(|gone| !LINK_FIELDS.iter().any(|(field, _)| listed(&shown, field).iter().any(|known| known == *gone)))
+    {
+        anyhow::bail!("`{unknown}` is not allowed now; `toolyard connect-links` shows what is");
+    }
+    if [&args.allow_return, &args.allow_origin, &args.disallow].into_iter().any(|list| !list.is_empty()) {
+        let mut wanted = Map::new();
+        for ((field, _), more) in LINK_FIELDS.into_iter().zip([&args.allow_return, &args.allow_origin]) {
+            let kept = listed(&shown, field).into_iter().filter(|known| !args.disallow.contains(known));
+            wanted.insert(field.to_owned(), kept.chain(more.iter().cloned()).collect::<Vec<_>>().into());
+        }
+        shown = client.put(CONNECT_LINKS, &Value::Object(wanted)).await?;
+    }
+    if args.json {
+        print::json(&shown);
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = LINK_FIELDS
+        .into_iter()
+        .flat_map(|(field, name)| listed(&shown, field).into_iter().map(move |allowed| vec![name.to_owned(), allowed]))
+        .collect();
+    ALLOWED.show(&rows);
     Ok(())
 }
 

@@ -124,8 +124,15 @@ on_both! {
         test.post("/tools/connections", taken.clone()).await.expect(409);
         let words = json!({"connection": {"provider_key": "native", "integration_key": "fake", "end_user": "alice", "alias": "auto"}});
         test.post("/tools/connections", words).await.expect(422);
-        let own = json!({"connection": {"slug": "x", "provider_key": "native", "integration_key": "fake", "alias": "work"}});
+        let own = json!({"connection": {"slug": "auto", "provider_key": "native", "integration_key": "fake", "alias": "only"}});
         test.post("/tools/connections", own).await.expect(422);
+        // The project's own accounts have aliases of their own.
+        let data = json!({"auth_scheme": "api_key", "credentials": {"base": fake.url, "api_key": "sk-own-123456"}});
+        let own = json!({"connection": {"slug": "x", "provider_key": "native", "integration_key": "fake", "alias": "work", "data": data}});
+        test.post("/tools/connections", own).await.expect(200);
+        test.call(&format!("{GET}.work"), thing()).await.expect(200);
+        assert_eq!(key_used(&fake), "sk-own-123456");
+        test.call(&format!("{GET}.home"), thing()).await.expect(404);
         let unnamed = json!({"connection": {"provider_key": "native", "integration_key": "fake"}});
         test.post("/tools/connections", unnamed).await.expect(422);
         assert_eq!(text(&work["alias"]), "work");

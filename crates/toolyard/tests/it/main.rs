@@ -28,6 +28,7 @@ mod composio;
 mod composio_api;
 mod composio_events;
 mod composio_faults;
+mod connect_links;
 mod connections;
 mod consumers;
 mod dashboard;

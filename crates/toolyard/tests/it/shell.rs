@@ -382,9 +382,24 @@ async fn a_project_says_how_it_looks_and_what_it_keeps() {
     assert!(shell.fails(&["branding", "--accent", "blue"]).await.contains("`blue` is no colour"));
     assert_eq!(shell.json(&["branding", "--clear", "--json"]).await, json!({}));
 
+    let allowed = shell.ok(&["connect-links", "--allow-return", "https://app.example/done", "--allow-origin", "https://app.example/"]).await;
+    assert_eq!(allowed, "return\thttps://app.example/done\nsite\thttps://app.example\n");
+    let more = shell.json(&["connect-links", "--allow-return", "https://app.example/in/*", "--disallow", "https://app.example", "--json"]).await;
+    assert_eq!(more, json!({"return_to": ["https://app.example/done", "https://app.example/in/*"], "origins": []}));
+    assert!(shell.fails(&["connect-links", "--disallow", "https://other.example"]).await.contains("is not allowed now"));
+    assert!(shell.fails(&["connect-links", "--allow-origin", "example"]).await.contains("is no address"));
+
     assert_eq!(shell.ok(&["retention"]).await, "runs\t90\t90\ncalls\t365\t365\napprovals\t90\t90\n");
     assert_eq!(shell.ok(&["retention", "--runs", "30", "--calls", "60"]).await, "runs\t30\t90\ncalls\t60\t365\napprovals\t90\t90\n");
     assert!(shell.ok(&["retention", "--runs", "0"]).await.starts_with("runs\t90\t90\ncalls\t60\t365\n"), "0 leaves it to the deployment");
     assert!(shell.fails(&["retention", "--runs", "91"]).await.contains("between 2 and 90"));
+
+    assert_eq!(shell.ok(&["user-limits"]).await, "at once\tany\nin a minute\tany\nin a day\tany\n");
+    assert_eq!(shell.ok(&["user-limits", "--at-once", "4", "--per-day", "100"]).await, "at once\t4\nin a minute\tany\nin a day\t100\n");
+    assert!(shell.ok(&["user-limits", "--at-once", "0"]).await.starts_with("at once\tany\n"), "0 takes it away");
+    assert!(shell.fails(&["user-limits", "--per-day", "1000001"]).await.contains("between 1 and 1000000"));
+    shell.ok(&["user-limits", "--per-day", "0"]).await;
+    assert_eq!(shell.json(&["users", "open", "ann", "--triggers", "webhook", "--json"]).await["session"]["may_trigger"], true);
+    assert!(shell.fails(&["users", "open", "ann", "--triggers", "no-such-workflow"]).await.contains("no-such-workflow"));
     assert!(shell.ok(&["oauth-app", "redirect", "github"]).await.contains("/tools/connections/callback/"));
 }
