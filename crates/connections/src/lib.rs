@@ -54,7 +54,7 @@ pub use error::ConnectionError;
 pub use failing::Broken;
 pub use finish::{Ended, Finished, HostedForm, Returned, Visitor};
 pub use fresh::Usable;
-pub use hooks::{Hook, HookEvent, HookMessage};
+pub use hooks::{Hook, HookEvent, HookMessage, Listener};
 pub use hosted::{ACCOUNT, Tidied};
 pub use life::{ConnectResult, Usage};
 pub use link::LinkOptions;
@@ -133,6 +133,7 @@ struct Inner {
     pages: ConnectPages,
     quota: Quota,
     consumers: consumers::Consumers,
+    listening: hooks::Listening,
     /// Whose consumers are being told something, one thing at a time.
     telling: KeyedLock<ConnectionId>,
     refreshes: KeyedLock<ConnectionId, fresh::LastFailure>,
@@ -163,6 +164,7 @@ impl Connections {
             pages,
             quota,
             consumers,
+            listening: hooks::Listening::default(),
             telling,
             refreshes,
             called,

@@ -2,7 +2,11 @@
 
 mod send;
 
+use std::fmt::Debug;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
 use egress::webhook;
+use futures_util::future::BoxFuture;
 use kernel::key::random_bytes;
 use kernel::seal::{SealedColumn, Sealer};
 use kernel::{HookId, HookMessageId, ProjectId, Scope, Timestamp};
@@ -39,6 +43,15 @@ impl HookEvent {
         }
     }
 }
+
+/// Who is told besides the addresses of a project, and says it in words of their own.
+pub trait Listener: Send + Sync + Debug {
+    fn heard<'a>(&'a self, connection: &'a Connection, event: HookEvent, reason: Option<&'a str>) -> BoxFuture<'a, Result<(), StoreError>>;
+}
+
+/// The listener, who may hold connections and so is not held here.
+#[derive(Debug, Default)]
+pub(crate) struct Listening(RwLock<Option<Weak<dyn Listener>>>);
 
 /// An address that is told.
 #[derive(Clone, Debug)]
@@ -182,6 +195,17 @@ impl Connections {
         if let Err(error) = self.write_down(connection, event, reason).await {
             tracing::error!(connection = %connection.id, event = event.name(), %error, "nobody could be told what happened to a connection");
         }
+        let listener = self.0.listening.0.read().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(Weak::upgrade);
+        if let Some(listener) = listener
+            && let Err(error) = listener.heard(connection, event, reason).await
+        {
+            tracing::error!(connection = %connection.id, event = event.name(), %error, "a listener could not be told what happened to a connection");
+        }
+    }
+
+    /// From now on the listener is told what happens to connections, as long as the caller keeps it.
+    pub fn set_listener(&self, listener: &Arc<dyn Listener>) {
+        *self.0.listening.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::downgrade(listener));
     }
 
     async fn write_down(&self, connection: &Connection, event: HookEvent, reason: Option<&str>) -> Result<(), ConnectionError> {
