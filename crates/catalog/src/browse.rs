@@ -54,7 +54,7 @@ impl Catalog {
         }
         let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
         counts.sort_by(|(left, fewer), (right, more)| more.cmp(fewer).then_with(|| left.cmp(right)));
-        Ok(counts.into_iter().take(MAX_CATEGORIES).map(|(id, _)| Category { name: title(&id), id }).collect())
+        Ok(counts.into_iter().take(MAX_CATEGORIES).map(|(id, _)| Category { name: Category::title(&id), id }).collect())
     }
 
     pub fn actions(
@@ -110,11 +110,13 @@ fn in_categories(query: &PageQuery, categories: &[String]) -> bool {
     query.categories.is_empty() || query.categories.iter().any(|wanted| categories.iter().any(|category| fold(category) == fold(wanted)))
 }
 
-/// A category id as people read it.
-fn title(id: &str) -> String {
-    let spaced = id.replace('-', " ");
-    let mut letters = spaced.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+impl Category {
+    /// An id as people read it.
+    pub fn title(id: &str) -> String {
+        let spaced = id.replace('-', " ");
+        let mut letters = spaced.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    }
 }
 
 fn page<T: Clone>(items: Vec<T>, query: &PageQuery) -> Result<Page<T>, CatalogError> {

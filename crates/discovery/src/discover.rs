@@ -25,7 +25,7 @@ const DEFAULT_ALTERNATIVES: usize = 3;
 const MAX_ALTERNATIVES: usize = 50;
 /// How many use cases one request may hold, and how many characters each.
 const MAX_USE_CASES: usize = 50;
-const MAX_USE_CASE: usize = 20_000;
+pub(crate) const MAX_USE_CASE: usize = 20_000;
 /// About as much work as looking at so many bytes: one search, and each byte of its use case.
 const SEARCH: usize = 4 << 10;
 const PER_BYTE: usize = 8;
@@ -37,6 +37,11 @@ const NEAREST: usize = 3;
 const SURE_ENOUGH: f32 = 0.4;
 /// How sure an answer is that is none.
 const NO_ANSWER: f64 = 0.0;
+
+/// About how much work a search is.
+pub(crate) fn search_size(text: &str) -> usize {
+    SEARCH + PER_BYTE * text.len()
+}
 
 /// What somebody wants to do.
 #[derive(Clone, Debug)]
@@ -141,7 +146,7 @@ impl Discovery {
         let rows = self.0.connections.choices(scope, None, None).await?;
         let examples = self.examples(scope.project).await?;
         let run = DiscoveryRun { discovery: self.clone(), scope, request: request.clone(), rows, examples, seen: Vec::new() };
-        let size = texts.iter().map(|text| SEARCH + PER_BYTE * text.len()).sum();
+        let size = texts.iter().map(|text| search_size(text)).sum();
         let search = move |budget: &Budget| {
             let cases = run.cases(&run.request.trimmed()?, kind, budget)?;
             let cases: Vec<UseCase<'static>> = cases.into_iter().map(|case| case.under("")).collect();

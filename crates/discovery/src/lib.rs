@@ -13,6 +13,7 @@ mod next_step;
 mod offers;
 mod parts;
 mod port;
+mod ranked;
 mod recurring;
 mod use_case;
 
