@@ -83,7 +83,7 @@ impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
 pub(crate) struct Changes([AtomicU64; TABLES.len()]);
 
 /// Tables that are remembered.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "gateway_connections",
     "trigger_subscriptions",
     "trigger_schedules",
@@ -95,6 +95,7 @@ const TABLES: [&str; 13] = [
     "revisions",
     "end_user_names",
     "auth_configs",
+    "project_user_limits",
     "users",
     "projects",
 ];
