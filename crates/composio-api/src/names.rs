@@ -6,7 +6,7 @@
 //! also finds what a provider lists on demand. To a slug: `names.toolkit_of(provider, integration)`, then `toolkit.tool(action)` and
 //! `toolkit.trigger_type(event)`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use catalog::{Action, Catalog, Event, Integration, Reach};
@@ -205,14 +205,14 @@ fn toolkit_slugs(integrations: Vec<Arc<Integration>>) -> Vec<(Arc<Integration>, 
     }
     let rank = |integration: &Integration| providers.iter().position(|provider| *provider == integration.provider);
     ranked.sort_by_key(|(position, integration)| (rank(integration), wanted_slug(&integration.key) != integration.key, *position));
-    let mut taken: HashMap<String, ()> = RESERVED.into_iter().map(|slug| (slug.to_owned(), ())).collect();
+    let mut taken: HashSet<String> = RESERVED.into_iter().map(str::to_owned).collect();
     let mut named: Vec<(usize, Arc<Integration>, String)> = Vec::new();
     for (position, integration) in ranked {
         let plain = wanted_slug(&integration.key);
         let of_provider = format!("{plain}_{}", integration.provider);
         let unlike = format!("{of_provider}_{}", digest(&place(integration.provider, &integration.key)).to_lowercase());
-        let slug = [plain, of_provider].into_iter().find(|slug| !taken.contains_key(slug)).unwrap_or(unlike);
-        taken.insert(slug.clone(), ());
+        let slug = [plain, of_provider].into_iter().find(|slug| !taken.contains(slug)).unwrap_or(unlike);
+        taken.insert(slug.clone());
         named.push((position, integration, slug));
     }
     named.sort_by_key(|(position, ..)| *position);
@@ -334,6 +334,18 @@ impl ComposioApi {
             self.reach(toolkit).await?;
         }
         Ok(self.names(scope).await?.tool(slug)?)
+    }
+
+    /// The same for an event.
+    pub async fn event(&self, scope: Scope, slug: &str) -> Result<TriggerType, ApiError> {
+        let names = self.names(scope).await?;
+        if let Some(kind) = names.find_trigger_type(slug) {
+            return Ok(kind);
+        }
+        for toolkit in names.owners(slug) {
+            self.reach(toolkit).await?;
+        }
+        Ok(self.names(scope).await?.trigger_type(slug)?)
     }
 
     async fn reach(&self, toolkit: &Toolkit) -> Result<(), ApiError> {

@@ -16,7 +16,7 @@ pub const USUAL: usize = 20;
 pub struct Page<T> {
     pub items: Vec<T>,
     /// Leads to the next page; null on the last one.
-    #[schema(required)]
+    #[schema(required = true)]
     pub next_cursor: Option<String>,
     pub total_pages: usize,
     pub current_page: usize,
