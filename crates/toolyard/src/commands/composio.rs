@@ -1,11 +1,13 @@
 //! `toolyard composio`: the operator's view of Composio, straight from the configuration and the database.
 
+use std::path::PathBuf;
+
 use anyhow::Context;
 use clap::Subcommand;
 use composio::KEY;
 
 use super::admin::existing;
-use super::print;
+use super::{compare, print};
 use crate::config::Config;
 use crate::yard::Yard;
 
@@ -19,9 +21,20 @@ pub(super) enum ComposioCommand {
     RotateSecret,
     /// Remove accounts and triggers that exist at Composio and not here, and mark what exists only here
     Tidy,
+    /// Read tool slugs of Composio from a list or a program, and show which have a counterpart here
+    Compare {
+        /// A file with slugs: one a line, or in quotes; `-` reads the input
+        file: PathBuf,
+        /// Print the answer as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 pub(super) async fn run(config: Config, command: ComposioCommand) -> anyhow::Result<()> {
+    if let ComposioCommand::Compare { file, json } = &command {
+        return compare::run(&config, file, *json);
+    }
     let yard = existing(config).await?;
     let done = act(&yard, command).await;
     yard.close().await;
@@ -31,6 +44,8 @@ pub(super) async fn run(config: Config, command: ComposioCommand) -> anyhow::Res
 async fn act(yard: &Yard, command: ComposioCommand) -> anyhow::Result<()> {
     let composio = yard.composio.as_ref().context("Composio is not configured; set COMPOSIO_API_KEY")?;
     match command {
+        // It needs no Composio.
+        ComposioCommand::Compare { .. } => {}
         ComposioCommand::Status => {
             let status = composio.sync().await.map_err(anyhow::Error::msg)?;
             print::out(&format!(
