@@ -97,4 +97,17 @@ fn every_body_has_a_name_of_its_own() {
         assert!(seen.insert(name), "`{name}` is defined twice");
     }
     assert!(seen.len() > 50, "the sources are read");
+
+    // Composio's API has a place of its own in the document.
+    let mut files = Vec::new();
+    sources(&crate::support::repository().join("crates/composio-api/src"), &mut files);
+    let lines: Vec<&str> = files.iter().flat_map(|text| text.lines()).collect();
+    let mut named = std::collections::BTreeSet::new();
+    for (number, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("#[derive(") && line.contains("ToSchema")) {
+        let item = lines[number..].iter().find(|line| line.starts_with("pub struct ") || line.starts_with("pub enum ")).unwrap();
+        let name = lines[number + 1..].iter().take(4).find_map(|line| line.split_once("as = composio::")).map(|(_, name)| name);
+        let is_page = item.starts_with("pub struct Page<");
+        let name = name.map(|name| name.split(|c: char| !c.is_alphanumeric()).next().unwrap());
+        assert!(name.is_some_and(|name| named.insert(name)) || is_page, "{line}\n{item}");
+    }
 }

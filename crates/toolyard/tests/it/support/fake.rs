@@ -52,6 +52,7 @@ impl Fake {
             .route("/files/{*name}", get(file))
             .route("/target", post(target))
             .route("/token", post(token))
+            .route("/seen", get(seen))
             .with_state(state.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -124,6 +125,11 @@ async fn record(state: &Shared, request: Request) -> Value {
         json!({"method": parts.method.as_str(), "path": parts.uri.path(), "query": parts.uri.query(), "headers": headers, "body": body});
     state.seen.lock().unwrap().push(seen.clone());
     seen
+}
+
+/// What was sent last, for scripts.
+async fn seen(State(state): State<Arc<Shared>>) -> Json<Value> {
+    Json(state.seen.lock().unwrap().last().cloned().unwrap_or_default())
 }
 
 async fn echo(State(state): State<Arc<Shared>>, request: Request) -> Response {
