@@ -7,6 +7,7 @@ mod bench;
 mod call;
 mod calls;
 mod client;
+mod compare;
 mod composio;
 mod connect;
 mod consent;
@@ -133,7 +134,7 @@ enum Command {
     Person(person::PersonCommand),
     /// List and end the sessions of people who are signed in
     Sessions(person::SessionsArgs),
-    /// See to Composio: what it offers, where it sends events, what it signs with
+    /// See to Composio: what it offers, where it sends events, what it signs with; compare its tools with those here
     #[command(subcommand)]
     Composio(composio::ComposioCommand),
     /// Print the OpenAPI document
