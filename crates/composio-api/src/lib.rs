@@ -4,13 +4,25 @@
 //! Each resource is a file that adds methods to `ComposioApi`. They take a `Scope` and what was asked, and answer with a type that
 //! serializes and documents itself, or with an `ApiError`.
 
+pub mod auth_configs;
+pub mod choice;
+pub mod compare;
+pub mod connected_accounts;
 mod error;
+pub mod execute;
 pub mod ids;
 pub mod names;
 pub mod page;
-mod tools;
+pub mod schema;
+pub mod schemes;
+pub mod sessions;
+pub mod toolkits;
+pub mod tools;
+pub mod trigger_instances;
+pub mod trigger_types;
 mod users;
 pub mod versions;
+pub mod webhooks;
 
 use accounts::Accounts;
 use calls::Calls;
@@ -28,6 +40,7 @@ use user_sessions::UserSessions;
 use work::Workers;
 
 pub use error::{ApiError, Refusal};
+pub use sessions::session_mcp;
 pub use users::DEFAULT_USER;
 
 /// Composio's API of a deployment.
@@ -38,6 +51,8 @@ pub struct ComposioApi(Shared<Inner>);
 struct Inner {
     parts: Parts,
     names: names::NamesCache,
+    configs: auth_configs::ConfigCache,
+    sending: webhooks::Sending,
 }
 
 /// What it is made of.
@@ -63,11 +78,22 @@ pub struct Parts {
 
 impl ComposioApi {
     pub fn new(parts: Parts) -> Self {
-        Self(Shared::new(Inner { parts, names: names::NamesCache::default() }))
+        let configs = auth_configs::cache(&parts.db);
+        Self(Shared::new(Inner { parts, names: names::NamesCache::default(), configs, sending: webhooks::Sending::default() }))
     }
 
     /// The domains that this is made of.
     pub(crate) fn parts(&self) -> &Parts {
         &self.0.parts
     }
+
+    /// The task that tells webhooks what happens.
+    pub(crate) fn sending(&self) -> &webhooks::Sending {
+        &self.0.sending
+    }
+}
+
+/// Seals what is kept here with the current key.
+pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ApiError> {
+    Ok(webhooks::reseal(db, sealer).await? + auth_configs::reseal(db, sealer).await?)
 }

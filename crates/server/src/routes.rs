@@ -288,6 +288,9 @@ fn people_table() -> OpenApiRouter<App> {
         .routes(routes!(end_users::session_tools::connect))
         .routes(routes!(end_users::session_tools::accounts))
         .routes(routes!(end_users::session_tools::decide))
+        .routes(routes!(end_users::session_triggers::events))
+        .routes(routes!(end_users::session_triggers::list, end_users::session_triggers::create))
+        .routes(routes!(end_users::session_triggers::delete))
         .routes(routes!(mcp::metadata::root))
         .routes(routes!(mcp::metadata::project))
         .routes(routes!(mcp::metadata::agent))
@@ -370,22 +373,70 @@ fn composio_table() -> OpenApiRouter<App> {
 
 /// Toolkits, tools and their execution.
 fn composio_catalog_table() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(composio_api::tools::slugs))
+    OpenApiRouter::new()
+        .routes(routes!(composio_api::toolkits::list))
+        .routes(routes!(composio_api::toolkits::several))
+        .routes(routes!(composio_api::toolkits::categories))
+        .routes(routes!(composio_api::toolkits::fetch))
+        .routes(routes!(composio_api::tools::list))
+        .routes(routes!(composio_api::tools::slugs))
+        .routes(routes!(composio_api::tools::fetch))
+        .routes(routes!(composio_api::tools::execute))
+        .routes(routes!(composio_api::absent::proxy))
+        .routes(routes!(composio_api::absent::input))
+        .routes(routes!(composio_api::absent::upload))
+        .routes(routes!(composio_api::absent::realtime))
+        .routes(routes!(composio_api::absent::realtime_auth))
 }
 
 /// Auth configs and connected accounts.
 fn composio_account_table() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(composio_api::auth_configs::create, composio_api::auth_configs::list))
+        .routes(routes!(composio_api::auth_configs::fetch, composio_api::auth_configs::change, composio_api::auth_configs::delete))
+        .routes(routes!(composio_api::auth_configs::enable))
+        .routes(routes!(composio_api::connected_accounts::create, composio_api::connected_accounts::list))
+        .routes(routes!(composio_api::connected_accounts::link))
+        .routes(routes!(
+            composio_api::connected_accounts::fetch,
+            composio_api::connected_accounts::change,
+            composio_api::connected_accounts::delete
+        ))
+        .routes(routes!(composio_api::connected_accounts::enable))
+        .routes(routes!(composio_api::connected_accounts::refresh))
+        .routes(routes!(composio_api::connected_accounts::revoke))
 }
 
 /// Trigger types, trigger instances and webhook subscriptions.
 fn composio_trigger_table() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(composio_api::triggers::types))
+        .routes(routes!(composio_api::triggers::slugs))
+        .routes(routes!(composio_api::triggers::fetch_type))
+        .routes(routes!(composio_api::triggers::upsert))
+        .routes(routes!(composio_api::triggers::list))
+        .routes(routes!(composio_api::triggers::change, composio_api::triggers::delete))
+        .routes(routes!(composio_api::webhooks::list, composio_api::webhooks::create))
+        .routes(routes!(composio_api::webhooks::events))
+        .routes(routes!(composio_api::webhooks::fetch, composio_api::webhooks::change, composio_api::webhooks::delete))
+        .routes(routes!(composio_api::webhooks::rotate))
 }
 
 /// Sessions of the tool router.
 fn composio_session_table() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(composio_api::sessions::create))
+        .routes(routes!(composio_api::sessions::fetch, composio_api::sessions::patch, composio_api::sessions::delete))
+        .routes(routes!(composio_api::sessions::tools))
+        .routes(routes!(composio_api::sessions::toolkits))
+        .routes(routes!(composio_api::sessions::search))
+        .routes(routes!(composio_api::sessions::execute))
+        .routes(routes!(composio_api::sessions::execute_meta))
+        .routes(routes!(composio_api::sessions::link))
+        .routes(routes!(composio_api::sessions::attach))
+        .routes(routes!(composio_api::sessions::history))
+        .routes(routes!(composio_api::sessions::proxy))
+        .routes(routes!(mcp::tool_router::post, mcp::tool_router::changes))
 }
 
 /// The OpenAPI document.

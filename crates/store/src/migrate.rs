@@ -21,7 +21,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &migrations![
     38 "0038_run_states", 39 "0039_project_settings", 40 "0040_agent_runs", 46 "0046_notices_to_send",
     50 "0050_end_users", 51 "0051_connection_hooks", 52 "0052_agent_run_users", 53 "0053_unsent_calls", 56 "0056_call_approvals",
     57 "0057_rare_deliveries", 61 "0061_auth_configs", 62 "0062_connect_links", 64 "0064_webhook_triggers", 65 "0065_project_webhooks",
-    66 "0066_end_user_limits",
+    66 "0066_end_user_limits", 67 "0067_router_sessions",
 ];
 
 /// PostgreSQL's code for a database without the table of migrations, which has none.

@@ -45,7 +45,7 @@ impl Yard {
             (self.accounts.clone(), self.calls.clone(), self.workflows.clone(), self.secrets.clone());
         let (people, grants, triggers) = (self.people.clone(), self.grants.clone(), self.triggers.clone());
         let (clock, record, agent_runs) = (self.clock.clone(), self.config.quotas.longest_record(), self.agent_runs.clone());
-        let (user_sessions, connections) = (self.user_sessions.clone(), self.connections.clone());
+        let (user_sessions, connections, composio_api) = (self.user_sessions.clone(), self.connections.clone(), self.composio_api.clone());
         let forgetting = async move {
             loop {
                 if let Err(error) = forget(&accounts, &calls, &workflows, &secrets, &agent_runs).await {
@@ -56,6 +56,9 @@ impl Yard {
                 }
                 if let Err(error) = connections.forget_messages().await {
                     tracing::warn!(%error, "messages to hooks that are over could not be dropped");
+                }
+                if let Err(error) = composio_api.forget_messages().await {
+                    tracing::warn!(%error, "messages to webhooks that are over could not be dropped");
                 }
                 if let Err(error) = user_sessions.forget_ended().await {
                     tracing::warn!(%error, "sessions of end users that are over could not be dropped");

@@ -14,7 +14,7 @@ use calls::{Calls, NewestCalls, Runner};
 use catalog::{Catalog, Source, Unconfigured};
 use composio::Composio;
 use composio_api::ComposioApi;
-use connections::{Connections, Connector, Consumer, Host};
+use connections::{Connections, Connector, Consumer, Host, Listener};
 use definitions::Definitions;
 use discovery::{Discovery, Finder};
 use egress::Egress;
@@ -35,7 +35,7 @@ use server::addresses::DiscoveryAddresses;
 use server::{App, ConnectionLimits, Options, Parts};
 use store::{Db, StoreError};
 use tokio::net::TcpListener;
-use triggers::{Completion, EventSource, State, TriggerError, Triggers};
+use triggers::{Completion, EventSource, ProjectWebhook, State, TriggerError, Triggers};
 use user_sessions::UserSessions;
 use work::Workers;
 use workflows::Workflows;
@@ -79,6 +79,8 @@ pub struct Yard {
     pub agents: Agents,
     pub agent_runs: AgentRuns,
     pub composio_api: ComposioApi,
+    /// Kept here, because connections, triggers and end users only point at it.
+    pub webhooks: Arc<ComposioApi>,
     /// Kept here, because connections only point at them.
     pub consumers: [Arc<dyn Consumer>; 3],
     /// Kept here, because end users only point at them.
@@ -301,6 +303,10 @@ impl Yard {
             egress: egress.clone(),
             public_url: config.public_url.trim_end_matches('/').to_owned(),
         });
+        let webhooks = Arc::new(composio_api.clone());
+        connections.set_listener(&(webhooks.clone() as Arc<dyn Listener>));
+        triggers.set_webhook(&(webhooks.clone() as Arc<dyn ProjectWebhook>));
+        end_users.register(&(webhooks.clone() as Arc<dyn PersonalRows>));
         let first_key = accounts.bootstrap().await?.map(|first| first.key);
         let mut first_invitation = None;
         if let Some(key) = &first_key {
@@ -336,6 +342,7 @@ impl Yard {
             agents,
             agent_runs,
             composio_api,
+            webhooks,
             consumers,
             keepers,
             operator_key,
@@ -396,6 +403,7 @@ impl Yard {
         self.upkeep.end().await;
         self.triggers.drain().await;
         self.agent_runs.drain().await;
+        self.composio_api.drain().await;
         self.imports.drain().await;
         self.end_users.drain().await;
         self.calls.drain().await;

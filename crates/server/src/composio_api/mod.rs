@@ -2,11 +2,19 @@
 //!
 //! A handler is documented with a path under `/v3.1`, which also answers at `/v3` and under `/api`, and with
 //! `tag = "Composio's API", security(("key" = ["..."]), ("composio_key" = []))`. It takes `ByKey(scope, _): ByKey<ViewTools>` (the key is read from
-//! `x-api-key`), the usual `PathOf`, `QueryOf`, `Payload`, and returns `ApiAnswer<Json<T>>`: `?` takes the crate's errors, refusals and those
+//! `x-api-key`), the usual `PathOf` and `Payload`, `Asked` for queries, and returns `ApiAnswer<Json<T>>`: `?` takes the crate's errors, refusals and those
 //! of the edge. `envelope` writes them all, also those that no handler made. Queries are structs of `Option<String>`: `Window::read` and
 //! `commas` read what is in them.
 
+pub mod absent;
+pub mod auth_configs;
+pub mod connected_accounts;
+mod query;
+pub mod sessions;
+pub mod toolkits;
 pub mod tools;
+pub mod triggers;
+pub mod webhooks;
 
 use std::marker::PhantomData;
 
@@ -19,13 +27,14 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use kernel::Scope;
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::App;
-use crate::edge::auth::{KeyOnly, Requires};
+use crate::edge::auth::Requires;
 use crate::edge::error::Said;
 use crate::edge::{ApiError, Code, Json, Scoped};
+
+pub(crate) use self::query::Asked;
 
 /// Where Composio's SDKs send their key.
 pub(crate) const API_KEY: &str = "x-api-key";
@@ -37,7 +46,7 @@ pub(crate) type ApiAnswer<T> = Result<T, Failure>;
 
 /// A scope that holds at least the permission `P`, from a key as Composio's SDKs send it.
 #[derive(Debug)]
-pub struct ByKey<P>(pub Scope, PhantomData<P>);
+pub struct ByKey<P>(pub Scope, pub(crate) PhantomData<P>);
 
 impl<P: Requires> FromRequestParts<App> for ByKey<P> {
     type Rejection = ApiError;
@@ -49,14 +58,13 @@ impl<P: Requires> FromRequestParts<App> for ByKey<P> {
     }
 }
 
-/// Makes the key of `x-api-key` the credential of the request. Who is signed in in a browser does not count here.
+/// Makes the key of `x-api-key` the credential of the request.
 pub(crate) fn take_key(parts: &mut Parts) {
     if let Some(key) = parts.headers.get(API_KEY)
         && let Ok(value) = HeaderValue::from_bytes(&[b"ApiKey ", key.as_bytes()].concat())
     {
         parts.headers.insert(AUTHORIZATION, value);
     }
-    parts.extensions.insert(KeyOnly);
 }
 
 /// A failure of a handler.
@@ -180,6 +188,3 @@ fn said(said: Option<Said>, status: StatusCode) -> Refusal {
     let status = if is_shape { 400 } else { status.as_u16() };
     Refusal::of_status(status, code.name(), message)
 }
-
-/// Any JSON object in an answer.
-pub(crate) type AnyObject = serde_json::Map<String, Value>;

@@ -6,6 +6,7 @@ pub mod conformance;
 pub mod metadata;
 pub mod project;
 pub mod session;
+pub mod tool_router;
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -273,6 +273,7 @@ async fn rotate_sealing(yard: &Yard, finish: bool) -> anyhow::Result<()> {
     vault::reseal(&yard.db, &sealer).await?;
     connections::reseal(&yard.db, &sealer).await?;
     triggers::reseal(&yard.db, &sealer).await?;
+    composio_api::reseal(&yard.db, &sealer).await?;
     imports::reseal(&yard.db, &sealer).await?;
     workflows::reseal(&yard.db, &sealer).await?;
     agent_runs::reseal(&yard.db, &sealer).await?;
@@ -284,6 +285,7 @@ async fn rotate_sealing(yard: &Yard, finish: bool) -> anyhow::Result<()> {
         tokio::time::sleep(SETTLED).await;
         connections::reseal(&yard.db, &sealer).await?;
         triggers::reseal(&yard.db, &sealer).await?;
+        composio_api::reseal(&yard.db, &sealer).await?;
         imports::reseal(&yard.db, &sealer).await?;
         workflows::reseal(&yard.db, &sealer).await?;
         agent_runs::reseal(&yard.db, &sealer).await?;

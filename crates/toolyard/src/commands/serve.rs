@@ -27,6 +27,7 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     if !yard.config.triggers.paused {
         // A copy must not tell what the original tells.
         yard.connections.start_hooks();
+        yard.composio_api.start();
     }
     yard.calls.start().await.context("cannot look after the record of calls")?;
     yard.imports.start();

@@ -1,6 +1,9 @@
 //! Composio's API, as its SDKs ask for it: `ask` sends the key as they do, `refused` reads an error as they do.
 
+mod accounts;
 mod catalog;
+mod sessions;
+mod triggers;
 
 use http::{Method, Request};
 use serde_json::Value;
