@@ -71,8 +71,13 @@ pub fn sign_in_link(public_url: &str, token: &str) -> String {
 }
 
 /// Where clients of the Model Context Protocol find the tools of a session.
-pub fn session_mcp(public_url: &str, session: kernel::UserSessionId) -> String {
-    format!("{}/mcp/sessions/{session}", public_url.trim_end_matches('/'))
+pub fn session_mcp(public_url: &str, session: &user_sessions::UserSession) -> String {
+    let public_url = public_url.trim_end_matches('/');
+    if session.is_routed() {
+        composio_api::session_mcp(public_url, session.id)
+    } else {
+        format!("{public_url}/mcp/sessions/{}", session.id)
+    }
 }
 
 /// Where an op is called that is a request of its own.

@@ -59,6 +59,7 @@ use user_sessions::UserSessions;
 use work::Workers;
 
 pub use edge::Peer;
+pub use edge::end_user::is_for_end_users;
 pub use listen::{ConnectionLimits, listen};
 pub use routes::{Service, openapi, routes, service};
 

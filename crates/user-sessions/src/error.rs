@@ -13,6 +13,8 @@ pub enum UserSessionError {
     Settings(String),
     #[error("The end user has {0} sessions already. Revoke some, or make them shorter.")]
     TooMany(i64),
+    #[error("The session's config was changed meanwhile; version {0} is in force. Read it and try again.")]
+    Changed(i64),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

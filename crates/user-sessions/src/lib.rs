@@ -1,7 +1,8 @@
-//! User sessions: what one end user may use for a while, through a token of its own. It keeps them and says whether they still hold; it must
-//! never know how a tool is found or called.
+//! User sessions: what one end user may use for a while, through a token of its own or through the tool router. It keeps them and says
+//! whether they still hold; it must never know how a tool is found or called, nor what a config of the tool router says.
 
 mod error;
+mod routed;
 mod rows;
 mod settings;
 
@@ -11,13 +12,14 @@ use accounts::Accounts;
 use end_users::{Export, Forgotten, PersonalError, PersonalRows};
 use futures_util::future::BoxFuture;
 use kernel::key::{KeyHash, PlainKey};
-use kernel::{Clock, EndUserId, KeyId, Permission, PermissionSet, ProjectId, Scope, Timestamp, UserId, UserSessionId};
+use kernel::{AccountOwner, Clock, EndUserId, KeyId, Permission, PermissionSet, ProjectId, Scope, Timestamp, UserId, UserSessionId};
 use serde_json::json;
 use store::{Db, StoreError};
 
 pub use error::UserSessionError;
+pub use routed::{MAX_CONFIG, MOST_ROUTED, MOST_VERSIONS, RoutedSession, SessionConfig};
 pub use rows::{UserSessionFilter, UserSessionPage};
-pub use settings::{Shown, UserSessionSettings};
+pub use settings::{SessionTarget, Shown, UserSessionSettings};
 
 /// What tokens begin with.
 const PREFIX: &str = "tus";
@@ -44,8 +46,11 @@ pub struct UserSessions {
 pub struct UserSession {
     pub id: UserSessionId,
     pub project: ProjectId,
-    pub end_user: EndUserId,
+    /// For whom it is. Only a session of the tool router can be the project's own.
+    pub owner: AccountOwner,
     pub settings: UserSessionSettings,
+    /// Which version of its config is in force, where it is one of the tool router.
+    pub config_version: Option<i64>,
     /// Whoever made it: a key, or a person's membership.
     pub made_by: KeyId,
     /// That person, where it was one who is signed in.
@@ -91,8 +96,9 @@ impl UserSessions {
         let session = UserSession {
             id: UserSessionId::new(),
             project: scope.project,
-            end_user,
+            owner: AccountOwner::EndUser(end_user),
             settings,
+            config_version: None,
             made_by: scope.key,
             made_by_user: scope.user.filter(|_| !is_key),
             created_at: now,
@@ -100,7 +106,9 @@ impl UserSessions {
             revoked_at: None,
         };
         let token = PlainKey::generate(PREFIX);
-        self.insert(&session, &token.hash()).await?;
+        let mut tx = self.db.begin().await?;
+        rows::insert(&mut tx, &session, Some(&token.hash())).await?;
+        tx.commit().await?;
         Ok((session, token))
     }
 
@@ -125,7 +133,7 @@ impl UserSessions {
         let most: PermissionSet = PERMISSIONS.into_iter().collect();
         Ok(maker.filter(|maker| maker.may(Permission::RunTools)).map(|maker| {
             let scope = Scope { key: KeyId::from(session.id.uuid()), permissions: maker.permissions.and(most), user: None, ..maker };
-            Scope { is_for_agents: false, ..scope }.for_end_user(session.end_user)
+            session.within(Scope { is_for_agents: false, ..scope })
         }))
     }
 
@@ -135,6 +143,8 @@ impl UserSessions {
             tokio::time::sleep(LOOK_EVERY).await;
             // A database that does not answer says nothing about the session.
             let ended = match self.find(session.project, session.id).await {
+                // One of the tool router is opened with a key, which whoever holds it looks after.
+                Ok(found) if found.is_routed() => !found.holds(self.clock.now()),
                 Ok(found) => matches!(self.scope(&found).await, Ok(None)),
                 Err(UserSessionError::NotFound) => true,
                 Err(_) => false,
@@ -156,12 +166,17 @@ impl PersonalRows for UserSessions {
 
     fn export(&self, scope: Scope, end_user: EndUserId) -> BoxFuture<'_, Result<Export, PersonalError>> {
         Box::pin(async move {
-            let rows = self.of_end_user(scope.project, end_user).await?;
-            let body = |row: &UserSession| {
-                json!({"id": row.id, "settings": row.settings, "created_at": row.created_at.to_string(), "expires_at": row.expires_at.to_string(),
-                    "revoked_at": row.revoked_at.map(|at| at.to_string())})
-            };
-            Ok(Export::from([("sessions", rows.iter().map(body).collect())]))
+            let mut bodies = Vec::new();
+            for row in self.of_end_user(scope.project, end_user).await? {
+                let mut body = json!({"id": row.id, "settings": row.settings, "created_at": row.created_at.to_string(),
+                    "expires_at": row.expires_at.to_string(), "revoked_at": row.revoked_at.map(|at| at.to_string())});
+                if row.is_routed() {
+                    let configs = self.config_history(row.project, row.id).await.map_err(|error| PersonalError::Failed(error.to_string()))?;
+                    body["configs"] = configs.into_iter().map(|version| version.config).collect();
+                }
+                bodies.push(body);
+            }
+            Ok(Export::from([("sessions", bodies.into())]))
         })
     }
 }

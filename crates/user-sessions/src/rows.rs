@@ -5,13 +5,13 @@ use std::time::Duration;
 use kernel::key::KeyHash;
 use kernel::{EndUserId, ProjectId, Timestamp, UserSessionId};
 use serde_json::Value;
-use store::{PageSize, Row, StoreError, args, page_sql, row};
+use store::{PageSize, Row, StoreError, Tx, args, page_sql, row};
 
 use crate::{UserSession, UserSessionError, UserSessions};
 
 macro_rules! columns {
     () => {
-        "project_id, id, end_user_id, settings, made_by_key_id, made_by_user_id, created_at, expires_at, revoked_at"
+        "project_id, id, end_user_id, settings, config_version, made_by_key_id, made_by_user_id, created_at, expires_at, revoked_at"
     };
 }
 
@@ -41,7 +41,8 @@ fn read(row: &Row) -> Result<UserSession, StoreError> {
     Ok(UserSession {
         id: row.get("id")?,
         project: row.get("project_id")?,
-        end_user: row.get("end_user_id")?,
+        owner: row.get::<Option<EndUserId>>("end_user_id")?.into(),
+        config_version: row.get("config_version")?,
         settings: serde_json::from_value(settings).map_err(|_| StoreError::Column("settings".to_owned()))?,
         made_by: row.get("made_by_key_id")?,
         made_by_user: row.get("made_by_user_id")?,
@@ -51,23 +52,24 @@ fn read(row: &Row) -> Result<UserSession, StoreError> {
     })
 }
 
-impl UserSessions {
-    pub(crate) async fn insert(&self, session: &UserSession, token: &KeyHash) -> Result<(), UserSessionError> {
-        let settings = serde_json::to_value(&session.settings).map_err(|error| UserSessionError::Settings(error.to_string()))?;
-        let row = row! {
-            project_id: session.project,
-            id: session.id,
-            end_user_id: session.end_user,
-            token_hash: token.as_bytes(),
-            settings: &settings,
-            made_by_key_id: session.made_by,
-            made_by_user_id: session.made_by_user,
-            created_at: session.created_at,
-            expires_at: session.expires_at,
-        };
-        Ok(self.db.insert("user_sessions", row).await?)
-    }
+pub(crate) async fn insert(tx: &mut Tx, session: &UserSession, token: Option<&KeyHash>) -> Result<(), UserSessionError> {
+    let settings = serde_json::to_value(&session.settings).map_err(|error| UserSessionError::Settings(error.to_string()))?;
+    let row = row! {
+        project_id: session.project,
+        id: session.id,
+        end_user_id: session.end_user(),
+        token_hash: token.map(|token| token.as_bytes().to_vec()),
+        settings: &settings,
+        config_version: session.config_version,
+        made_by_key_id: session.made_by,
+        made_by_user_id: session.made_by_user,
+        created_at: session.created_at,
+        expires_at: session.expires_at,
+    };
+    Ok(tx.insert("user_sessions", row).await?)
+}
 
+impl UserSessions {
     pub(crate) async fn by_token(&self, token: &KeyHash) -> Result<Option<UserSession>, StoreError> {
         let sql = concat!("select ", columns!(), " from user_sessions where token_hash = $1");
         self.db.optional(sql, args![token.as_bytes()]).await?.as_ref().map(read).transpose()
@@ -108,9 +110,10 @@ impl UserSessions {
         Ok(read(&row)?)
     }
 
-    /// How many sessions of an end user hold.
+    /// How many sessions of an end user hold that have a token.
     pub(crate) async fn count(&self, project: ProjectId, end_user: EndUserId, now: Timestamp) -> Result<i64, StoreError> {
-        let sql = "select count(*) as found from user_sessions where project_id = $1 and end_user_id = $2 and revoked_at is null and expires_at > $3";
+        let sql = "select count(*) as found from user_sessions where project_id = $1 and end_user_id = $2 and config_version is null \
+                   and revoked_at is null and expires_at > $3";
         self.db.optional(sql, args![project, end_user, now]).await?.map_or(Ok(0), |row| row.get("found"))
     }
 
@@ -125,8 +128,7 @@ impl UserSessions {
 
     /// Removes some of the sessions whose time was over a month ago; how many.
     pub async fn forget_ended(&self) -> Result<u64, StoreError> {
-        let sql = "delete from user_sessions where token_hash in \
-                   (select token_hash from user_sessions where expires_at < $1 order by expires_at limit $2)";
+        let sql = "delete from user_sessions where id in (select id from user_sessions where expires_at < $1 order by expires_at limit $2)";
         self.db.execute(sql, args![self.clock.now().minus(KEPT_FOR), BATCH]).await
     }
 }

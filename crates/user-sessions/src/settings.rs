@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kernel::AgentId;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// How the tools of a session are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,18 @@ pub struct UserSessionSettings {
     pub may_connect: bool,
     /// Whether the end user may approve calls that wait.
     pub may_approve: bool,
+    /// What triggers start that the end user makes; nothing where they make none.
+    pub triggers: Option<SessionTarget>,
+}
+
+/// What events start that an end user watches in a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionTarget {
+    /// They go to the webhook of the project.
+    Webhook,
+    /// A workflow runs: `references`, `inputs_fields` and `selector`, as a trigger has them.
+    Workflow(Map<String, Value>),
 }
 
 impl UserSessionSettings {

@@ -28,9 +28,15 @@ const FOR_END_USERS: [&str; 14] = [
     "/v1",
 ];
 
-fn is_for_end_users(path: &str) -> bool {
+/// What is the project's alone, although it stands below one of those.
+const OF_THE_PROJECT: [&str; 4] =
+    ["/tools/connections/hooks", "/tools/approvals/notices", "/tools/calls/keeping", "/tools/discover/learned"];
+
+/// Whether a request to this path can be for an end user.
+pub fn is_for_end_users(path: &str) -> bool {
     let path = path.trim_end_matches('/');
-    FOR_END_USERS.iter().any(|known| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    let is_below = |known: &&str| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    FOR_END_USERS.iter().any(is_below) && !OF_THE_PROJECT.iter().any(is_below)
 }
 
 /// The scope for the end user that the header names. Whoever may only look makes nobody known.

@@ -310,6 +310,7 @@ impl From<user_sessions::UserSessionError> for ApiError {
             E::NotFound => Self::new(Code::UserSessionNotFound, text),
             E::Lifetime | E::Settings(_) => Self::new(Code::ValueInvalid, text),
             E::TooMany(most) => Self::conflict(Code::ProjectFull, text, json!({"limit": most})),
+            E::Changed(version) => Self::conflict(Code::RowConflict, text, json!({"config_version": version})),
             E::Store(error) => error.into(),
         }
     }

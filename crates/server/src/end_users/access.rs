@@ -11,6 +11,8 @@ use crate::edge::{ApiError, Code, Scoped};
 
 const ENDED: &str = "The session ended, or this is not its token. Make another at `/sessions`.";
 
+const ROUTED: &str = "This is a session of the tool router: it is used at `/v3.1/tool_router/session/{session_id}`.";
+
 /// A session that holds, with what may be done in it.
 #[derive(Debug)]
 pub(crate) struct InSession(pub(crate) UserSession, pub(crate) Scope);
@@ -31,6 +33,14 @@ impl FromRequestParts<App> for InSession {
         } else {
             let Scoped(scope, _) = Scoped::<RunTools>::from_request_parts(parts, app).await?;
             let session = app.user_sessions.find(scope.project, id).await?;
+            // A request for one end user does not see another's session.
+            if !scope.sees(session.owner) {
+                return Err(::user_sessions::UserSessionError::NotFound.into());
+            }
+            // Its config is a fence that only the tool router knows.
+            if session.is_routed() {
+                return Err(ApiError::new(Code::UserSessionNotFound, ROUTED));
+            }
             let within = app.user_sessions.scope(&session).await?.ok_or_else(ended)?;
             let permissions = within.permissions.and(scope.permissions);
             (session, Scope { permissions, ..within })

@@ -3,6 +3,7 @@
 mod access;
 pub mod rows;
 pub mod session_tools;
+pub mod session_triggers;
 pub mod sessions;
 
 pub(crate) use access::InSession;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use ::agents::AgentRef;
+use ::catalog::Integration;
+use ::connections::LinkOptions;
 use ::mcp::{AgentTools, MissingAccount, ProjectTools, SearchMode, Searchable, SessionFault, SessionTools, Surface};
 use ::user_sessions::{Shown, UserSession};
 use axum::extract::State;
@@ -144,6 +146,25 @@ pub(crate) async fn call(
         Err(SessionFault::Missing(missing)) => return Err(account_missing(&missing)),
     };
     CallOutcome::of(&app, scope, reply, tool_call_id).await
+}
+
+/// What is said where an account is missing that a trigger would watch: the link, if the end user may connect one.
+pub(super) async fn missing_account(app: &App, session: &UserSession, scope: Scope, integration: &Integration) -> ApiError {
+    let surface = match surface_of(app, session, scope) {
+        Ok(surface) => surface,
+        Err(error) => return error,
+    };
+    match surface.connect_app(&integration.key, Some(integration.provider), None, LinkOptions::default()).await {
+        Ok((_, begun)) => account_missing(&MissingAccount {
+            integration: integration.key.clone(),
+            name: integration.name.clone(),
+            url: begun.redirect_url,
+            connection: begun.connection,
+        }),
+        Err(SessionFault::Unknown(why)) => ApiError::new(Code::ConnectionNotFound, why),
+        Err(SessionFault::Call(error)) => error.into(),
+        Err(SessionFault::Missing(missing)) => account_missing(&missing),
+    }
 }
 
 fn account_missing(missing: &MissingAccount) -> ApiError {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ::user_sessions::{Shown, USUAL_LIFETIME, UserSession, UserSessionFilter, UserSessionSettings};
+use ::user_sessions::{SessionTarget, Shown, USUAL_LIFETIME, UserSession, UserSessionFilter, UserSessionSettings};
 use axum::Extension;
 use axum::extract::State;
-use kernel::{Scope, UserSessionId};
+use kernel::{Permission, Scope, UserSessionId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
@@ -19,6 +19,8 @@ use crate::{App, addresses};
 
 const NOT_FOR_CLIENTS: &str = "A client that somebody let in makes no sessions, because they would outlive what it was allowed.";
 const MAX_NAMED: usize = 500;
+/// What can be said of the workflow that triggers start.
+const KNOWN: [&str; 3] = ["references", "inputs_fields", "selector"];
 
 /// A request to make a session.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -54,6 +56,10 @@ pub struct NewUserSession {
     pub may_connect: Option<bool>,
     /// Whether the end user may approve calls that wait; they may not where nothing is said.
     pub may_approve: Option<bool>,
+    /// What triggers start that the end user makes: `{"webhook": true}` for the project's webhook in Composio's API, or what a trigger's `data` says
+    /// of a workflow: `references`, `inputs_fields`, `selector`. Without it they make none. It needs `edit_triggers`.
+    #[schema(value_type = Option<Object>)]
+    pub triggers: Option<Map<String, Value>>,
     /// A day where nothing is said, 90 days at most.
     #[schema(minimum = 1, maximum = 7_776_000)]
     pub lifetime_seconds: Option<u64>,
@@ -63,7 +69,11 @@ pub struct NewUserSession {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct UserSessionBody {
     pub id: Uuid,
-    pub end_user: String,
+    /// For whom it is; left out where a session of the tool router is the project's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_user: Option<String>,
+    /// Whether it is one of the tool router, which has a config at `/v3.1/tool_router/session/{session_id}` and no token.
+    pub is_tool_router: bool,
     /// Opens this session and nothing else; shown once, by whoever makes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
@@ -84,6 +94,8 @@ pub struct UserSessionBody {
     pub mode: Shown,
     pub may_connect: bool,
     pub may_approve: bool,
+    /// Whether the end user may make triggers.
+    pub may_trigger: bool,
     /// Whether it has not ended.
     pub is_open: bool,
     pub created_at: String,
@@ -124,14 +136,16 @@ pub struct ListUserSessions {
 }
 
 impl UserSessionBody {
-    pub(crate) fn new(app: &App, session: UserSession, end_user: String) -> Self {
+    pub(crate) fn new(app: &App, session: UserSession, end_user: Option<String>) -> Self {
         let is_open = session.holds(app.clock.now());
+        let (is_tool_router, mcp_url) = (session.is_routed(), addresses::session_mcp(app.options.public_url(), &session));
         let settings = session.settings;
         Self {
             id: session.id.uuid(),
             end_user,
+            is_tool_router,
             token: None,
-            mcp_url: addresses::session_mcp(app.options.public_url(), session.id),
+            mcp_url,
             apps: settings.apps,
             agent_id: settings.agent.map(kernel::Id::uuid),
             tools: settings.tools,
@@ -140,6 +154,7 @@ impl UserSessionBody {
             mode: settings.shown,
             may_connect: settings.may_connect,
             may_approve: settings.may_approve,
+            may_trigger: settings.triggers.is_some(),
             is_open,
             created_at: session.created_at.to_string(),
             expires_at: session.expires_at.to_string(),
@@ -148,8 +163,8 @@ impl UserSessionBody {
     }
 
     pub(crate) async fn named(app: &App, session: UserSession) -> ApiResult<Self> {
-        let names = app.end_users.names(session.project, vec![session.end_user]).await?;
-        let name = names.into_values().next().unwrap_or_default();
+        let names = app.end_users.names(session.project, session.end_user().into_iter().collect()).await?;
+        let name = names.into_values().next();
         Ok(Self::new(app, session, name))
     }
 }
@@ -179,7 +194,7 @@ pub(crate) async fn create(
     let settings = pinned(&app, user, settings).await?;
     let Some(end_user) = user.end_user() else { return Err(ApiError::internal(&"a session without an end user")) };
     let (session, token) = app.user_sessions.create(scope, end_user, settings, lifetime).await?;
-    let session = UserSessionBody { token: Some(token.expose().to_owned()), ..UserSessionBody::new(&app, session, name) };
+    let session = UserSessionBody { token: Some(token.expose().to_owned()), ..UserSessionBody::new(&app, session, Some(name)) };
     Ok(Json(UserSessionAnswer { count: 1, session }))
 }
 
@@ -212,6 +227,13 @@ async fn settings(app: &App, scope: Scope, new: NewUserSession) -> ApiResult<Use
         }
         Some(agent) => Some(app.agents.read(scope, agent_ref(agent)?).await?.id),
     };
+    let triggers = match new.triggers {
+        None => None,
+        Some(_) if agent.is_some() => {
+            return Err(ApiError::unprocessable("A session with an agent makes no triggers; leave `triggers` out."));
+        }
+        Some(start) => Some(trigger_target(app, scope, start).await?),
+    };
     if let Some(rules) = &new.permissions {
         app.calls.check_policy(scope, rules).await?;
     }
@@ -224,7 +246,26 @@ async fn settings(app: &App, scope: Scope, new: NewUserSession) -> ApiResult<Use
         shown: new.mode.unwrap_or_default(),
         may_connect: new.may_connect.unwrap_or(true),
         may_approve: new.may_approve.unwrap_or(false),
+        triggers,
     })
+}
+
+/// What triggers of a session start, once it was looked up.
+async fn trigger_target(app: &App, scope: Scope, mut start: Map<String, Value>) -> ApiResult<SessionTarget> {
+    if !scope.may(Permission::EditTriggers) {
+        return Err(ApiError::forbidden(Permission::EditTriggers, &[Permission::RunTools, Permission::EditTriggers]));
+    }
+    match start.shift_remove("webhook") {
+        Some(Value::Bool(true)) if start.is_empty() => return Ok(SessionTarget::Webhook),
+        Some(_) => return Err(ApiError::unprocessable("`triggers.webhook` must be true, and stands alone.")),
+        None => {}
+    }
+    if let Some(unknown) = start.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        let hint = kernel::suggest::did_you_mean(unknown, KNOWN.into_iter().chain(["webhook"]));
+        return Err(ApiError::unprocessable(format!("`triggers.{unknown}` is not known; there are: webhook, {}.{hint}", KNOWN.join(", "))));
+    }
+    app.triggers.check_workflow(scope, &Value::Object(start.clone())).await?;
+    Ok(SessionTarget::Workflow(start))
 }
 
 /// The same with the slugs of the accounts that were named, each of which must be one of this end user.
@@ -253,9 +294,9 @@ pub(crate) async fn list(
     let cursor = list.cursor.map(UserSessionId::from);
     let filter = UserSessionFilter { end_user, only_open: list.open.unwrap_or(false), limit: list.limit, cursor };
     let page = app.user_sessions.list(scope.project, &filter).await?;
-    let names = app.end_users.names(scope.project, page.sessions.iter().map(|session| session.end_user).collect()).await?;
+    let names = app.end_users.names(scope.project, page.sessions.iter().filter_map(UserSession::end_user).collect()).await?;
     let body = |session: UserSession| {
-        let name = names.get(&session.end_user).cloned().unwrap_or_default();
+        let name = session.end_user().and_then(|end_user| names.get(&end_user).cloned());
         UserSessionBody::new(&app, session, name)
     };
     let cursor = page.cursor.map(UserSessionId::uuid);

@@ -110,6 +110,9 @@ struct OpenArgs {
     /// The user may approve calls that wait
     #[arg(long)]
     may_approve: bool,
+    /// What triggers start that the user makes: a workflow, by slug, or `webhook` for the project's webhook in Composio's API [default: they make none]
+    #[arg(long, value_name = "WORKFLOW", conflicts_with = "agent")]
+    triggers: Option<String>,
     /// How long it lasts, in hours
     #[arg(long, default_value_t = 24)]
     hours: u64,
@@ -186,6 +189,10 @@ async fn open(config: &Config, args: OpenArgs) -> anyhow::Result<()> {
     new.extend(args.agent.map(|agent| ("agent_id".to_owned(), json!(agent))));
     let flags = [("may_connect", !args.no_connect), ("may_approve", args.may_approve)];
     new.extend(flags.into_iter().map(|(field, is_so)| (field.to_owned(), json!(is_so))));
+    if let Some(start) = &args.triggers {
+        let start = if start == "webhook" { json!({"webhook": true}) } else { json!({"references": {"workflow": {"slug": start}}}) };
+        new.insert("triggers".to_owned(), start);
+    }
     new.insert("mode".to_owned(), json!(if args.search { "search" } else { "all" }));
     let made = Client::new(config, &args.remote)?.post("/sessions", &json!({"session": new})).await?;
     if args.json {
@@ -207,6 +214,7 @@ async fn open(config: &Config, args: OpenArgs) -> anyhow::Result<()> {
 fn session_row(session: &Value) -> Vec<String> {
     let names = |field: &str| session[field].as_array().map(|names| names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "));
     let about = names("tools").or_else(|| names("apps")).or_else(|| session["agent_id"].as_str().map(|agent| format!("agent {agent}")));
+    let about = about.or_else(|| (session["is_tool_router"] == true).then(|| "tool router".to_owned()));
     let state = if session["is_open"] == true { "open" } else { "ended" };
     vec![
         text(session, "id"),

@@ -22,6 +22,9 @@ const MOST_CALLS: usize = 20;
 struct Session {
     id: String,
     is_open: bool,
+    /// Made by Composio's SDKs.
+    #[serde(default)]
+    is_tool_router: bool,
     mode: String,
     #[serde(default)]
     apps: Option<Vec<String>>,
@@ -41,7 +44,11 @@ impl Session {
     }
 
     fn about(&self) -> String {
-        self.apps.as_ref().map_or_else(|| "all connected".to_owned(), |apps| apps.join(", "))
+        match &self.apps {
+            _ if self.is_tool_router => "as its config says".to_owned(),
+            Some(apps) => apps.join(", "),
+            None => "all connected".to_owned(),
+        }
     }
 }
 
