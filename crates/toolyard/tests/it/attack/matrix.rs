@@ -7,6 +7,7 @@ use http::{Method, StatusCode};
 use kernel::{Permission, Role};
 use serde_json::{Value, json};
 
+use super::composio::{NOT_SERVED, is_composios};
 use super::operations::{self, Needs, Operation};
 use super::rows::{Request, World};
 use super::{Figures, is_long};
@@ -63,7 +64,7 @@ fn holder(name: String, key: &str, granted: Vec<Permission>) -> Identity {
 fn may(operation: &Operation, granted: &[Permission]) -> bool {
     let needed = operation.permissions();
     let viewer = Role::Viewer.permissions();
-    let takes = ["revoke_invitation", "revoke_grant", "revoke_project_key", "set_retention"];
+    let takes = ["revoke_invitation", "revoke_grant", "revoke_project_key", "set_retention", "set_user_limits"];
     let gives = needed.contains(&Permission::EditMembers) && !takes.contains(&operation.id.as_str());
     needed.iter().all(|permission| granted.contains(permission))
         && (!gives || Permission::ALL.into_iter().all(|permission| !viewer.has(permission) || granted.contains(&permission)))
@@ -139,7 +140,7 @@ async fn clients(world: &World) -> Vec<Identity> {
 /// People who are signed in: members of each role, of another project, from a page of another site, the operator, and once they signed out.
 async fn people(world: &World) -> Vec<Identity> {
     // The protocol for programs takes no cookies.
-    let takes_none = |operation: &Operation| operation.path.starts_with("/mcp");
+    let takes_none = |operation: &Operation| operation.path.starts_with("/mcp") || operation.path.starts_with("/tool_router");
     let mut all = Vec::new();
     for role in Role::ALL {
         let shown = Shown::Session(session(world, &format!("{role}@example.com"), ("default", role), "default").await);
@@ -256,11 +257,16 @@ async fn user_sessions(world: &World) -> Vec<Identity> {
     let elsewhere = test.key("sessions-elsewhere", Role::Owner, None).await;
     let (revoked, over) = token(&test.owner, "somebody", 3600).await;
     test.delete(&format!("/sessions/{revoked}")).await.expect(200);
+    let (expired, late) = token(&test.owner, "somebody", 1).await;
+    let expired: uuid::Uuid = expired.parse().unwrap();
+    let sql = "update user_sessions set expires_at = created_at where id = $1";
+    assert_eq!(test.yard.db.execute(sql, store::args![expired]).await.unwrap(), 1);
     vec![
         unknown("a session of an end user", token(&test.owner, "somebody", 3600).await.1),
         unknown("a session of another end user", token(&test.owner, "somebody else", 3600).await.1),
         unknown("a session of another project's end user", token(&elsewhere, "somebody", 3600).await.1),
         unknown("a session that was revoked", over),
+        unknown("a session that expired", late),
     ]
 }
 
@@ -295,9 +301,10 @@ async fn send(world: &World, request: &Request, shown: Shown) -> Reply {
 }
 
 /// What the owner gets, where it is not a success: streams need a client that takes events.
-fn owners_status(operation: &Operation, status: StatusCode) -> bool {
+pub fn owners_status(operation: &Operation, status: StatusCode) -> bool {
     match operation.id.as_str() {
-        "mcp_changes" | "mcp_agent_changes" | "mcp_session_changes" => status == 406,
+        "mcp_changes" | "mcp_agent_changes" | "mcp_session_changes" | "mcp_tool_router_changes" => status == 406,
+        id if NOT_SERVED.contains(&id) => status == 501,
         // What the fake serves there is no MCP server.
         "import_mcp" => status == 424 || status == 422,
         _ => status.is_success(),
@@ -307,6 +314,9 @@ fn owners_status(operation: &Operation, status: StatusCode) -> bool {
 /// What every project has something of: the catalog, the default environments, what a project says of itself.
 fn shows_more(path: &str) -> bool {
     path.contains("/catalog/")
+        || ["/v3.1/toolkits", "/v3.1/tools", "/v3.1/triggers_types", "/v3.1/webhook_subscriptions/event_types"]
+            .iter()
+            .any(|listed| path.starts_with(listed))
         || path.starts_with("/environments/")
         || path.starts_with("/simple/environments/")
         || path.starts_with("/mcp")
@@ -319,6 +329,8 @@ fn shows_more(path: &str) -> bool {
             "/tools/oauth-apps/redirect/{provider_key}/{integration_key}",
             "/project/branding",
             "/project/retention",
+            "/project/connect-links",
+            "/project/user-limits",
             "/tools/marketplace",
             "/tools/stats",
             "/tools/{app_name}/actions",
@@ -334,7 +346,7 @@ fn shows_more(path: &str) -> bool {
 
 /// Whether an answer holds no rows: a list says so itself, anything else by its count.
 fn is_empty(body: &Value) -> bool {
-    let counted = ["count", "total", "total_agents", "events", "calls", "runs"].iter().any(|count| body[*count] == 0);
+    let counted = ["count", "total", "total_agents", "events", "calls", "runs", "total_items"].iter().any(|count| body[*count] == 0);
     // Days are there whether something happened or not.
     let idle = |day: &Value| day["assigned"] == 0 && day["active"] == 0;
     let idle = body["days"].as_array().is_some_and(|days| days.iter().all(idle));
@@ -372,9 +384,9 @@ fn check_stranger(operation: &Operation, request: &Request, reply: &Reply, secre
     } else if !request.rows.is_empty() && request.rows.keys().any(|name| name.ends_with("_id")) {
         // A body that names somebody else's row: it is unknown, and where it is a filter it fits nothing.
         let nothing = reply.status == 200 && is_empty(&reply.json());
-        // A fork of what is not there is a bad request in the reference.
-        let not_forked = operation.id.starts_with("fork_") && reply.status == 400;
-        assert!(nothing || not_forked || matches!(reply.status.as_u16(), 404 | 422), "{at}");
+        // A fork of what is not there is a bad request in the reference, and so is an account in Composio's API.
+        let is_bad = (operation.id.starts_with("fork_") || is_composios(operation)) && reply.status == 400;
+        assert!(nothing || is_bad || matches!(reply.status.as_u16(), 404 | 422), "{at}");
     } else if reply.status == 200 && only_lists(operation) && !shows_more(&operation.path) && operation.id != "preview_trigger_schedule" {
         let found = reply.json();
         let capabilities = found["capabilities"].as_array().into_iter().flatten();

@@ -19,6 +19,7 @@
 //! | a document that says something else | `document` here |
 
 mod addresses;
+mod composio;
 mod document;
 mod histories;
 mod kills;
@@ -26,6 +27,7 @@ mod matrix;
 mod operations;
 mod rows;
 mod secrets;
+mod users;
 
 use std::fmt::{Display, Write as _};
 

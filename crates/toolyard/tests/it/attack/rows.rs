@@ -1,6 +1,7 @@
 //! A real row of every kind that a path can name, and a valid body for every operation that takes one.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use grants::Surface;
@@ -9,6 +10,7 @@ use kernel::{Permission, Role};
 use model_fake::{ModelServer, Script, Turn};
 use serde_json::{Value, json};
 
+use super::composio::is_composios;
 use super::histories;
 use super::operations::Operation;
 use crate::approvals::ask_before;
@@ -23,7 +25,9 @@ pub struct World {
     _model: ModelServer,
     number: AtomicU32,
     /// The token of the user session that was made last.
-    session: std::sync::Mutex<(String, String)>,
+    session: Mutex<(String, String)>,
+    /// Whose rows are made: an end user's, or the project's own.
+    user: Mutex<Option<String>>,
 }
 
 /// What an operation is called with.
@@ -67,15 +71,51 @@ impl World {
             let asked = json!({"api": "openai_chat", "url": model.url(), "name": "scripted"});
             json!({"kind": "agent", "model": asked, "instructions": "Be brief.", "tools": tools})
         };
-        let make = json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "MAKE_A_THING", "connection": "main"});
+        let make = json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "MAKE_A_THING", "connection": "auto"});
         let (talker, maker) = (agent(json!([])), agent(json!([make])));
-        let world = Self { test, fake, _model: model, number: AtomicU32::new(0), session: std::sync::Mutex::default() };
+        let world = Self { test, fake, _model: model, number: AtomicU32::new(0), session: Mutex::default(), user: Mutex::default() };
         world.workflow("talker", &talker).await;
         world.workflow("maker", &maker).await;
         world.workflow("echo", &json!({"kind": "echo"})).await;
         world.workflow("target", &json!({"kind": "http", "url": format!("{}/target", world.fake.url)})).await;
         ask_before(&world.test, "tools.native.fake.MAKE_*", "ask").await;
         world
+    }
+
+    /// From now on rows are an end user's, who has an account of the fake service, or the project's own again.
+    pub async fn make_for(&self, user: Option<&str>) {
+        *self.user.lock().unwrap() = user.map(str::to_owned);
+        *self.test.acts_for.lock().unwrap() = user.map(str::to_owned);
+        if let Some(user) = user {
+            self.connect_for(user, &format!("sk-{user}-123456")).await;
+        }
+    }
+
+    /// Whose rows are made, as Composio's API names them.
+    pub fn user(&self) -> String {
+        self.user.lock().unwrap().clone().unwrap_or_else(|| "default".to_owned())
+    }
+
+    /// The account that calls go through.
+    fn account(&self) -> &'static str {
+        if self.user.lock().unwrap().is_some() { "auto" } else { "main" }
+    }
+
+    fn ref_to(&self, action: &str) -> String {
+        format!("tools.native.fake.{action}.{}", self.account())
+    }
+
+    /// The token of a user session that was made.
+    pub fn token(&self, session: &str) -> String {
+        let (id, token) = self.session.lock().unwrap().clone();
+        assert_eq!(id, session);
+        token
+    }
+
+    async fn connect_for(&self, user: &str, key: &str) -> Value {
+        let data = json!({"auth_scheme": "api_key", "credentials": {"base": self.fake.url, "api_key": key}});
+        let connection = json!({"provider_key": "native", "integration_key": "fake", "end_user": user, "data": data});
+        self.test.post("/tools/connections", json!({"connection": connection})).await.expect(200)["connection"].take()
     }
 
     /// A name that nothing has yet.
@@ -133,7 +173,7 @@ impl World {
         let sentence = format!("show me the fake thing called {}", self.name());
         let body = json!({"use_cases": [sentence]});
         self.test.post("/tools/discover", body).await.expect(200);
-        self.test.call("tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await.expect(200);
+        self.test.call(&self.ref_to("GET_A_THING"), json!({"owner": "o", "path": "p"})).await.expect(200);
         let newest = async || self.test.get("/tools/discover/learned").await.expect(200)["use_cases"].get(0).cloned().unwrap_or_default();
         until("a use case is learned", async || newest().await["use_case"] == sentence.as_str()).await;
         text(&newest().await["id"])
@@ -183,18 +223,29 @@ impl World {
 
     /// An end user with an account.
     async fn end_user(&self) -> String {
-        let (name, credentials) = (self.name(), json!({"base": self.fake.url, "api_key": "sk-fake-123456"}));
-        let data = json!({"auth_scheme": "api_key", "credentials": credentials});
-        let connection = json!({"provider_key": "native", "integration_key": "fake", "end_user": name, "data": data});
-        self.test.post("/tools/connections", json!({"connection": connection})).await.expect(200);
+        let name = self.name();
+        self.connect_for(&name, "sk-fake-123456").await;
         name
     }
 
     async fn user_session(&self) -> String {
-        let new = json!({"session": {"end_user": self.end_user().await, "apps": ["fake"], "may_approve": true}});
+        let new = json!({"session": {"end_user": self.end_user().await, "apps": ["fake"], "may_approve": true,
+            "triggers": {"webhook": true}}});
         let made = self.test.post("/sessions", new).await.expect(200)["session"].take();
         *self.session.lock().unwrap() = (text(&made["id"]), text(&made["token"]));
         text(&made["id"])
+    }
+
+    fn new_session_trigger(&self) -> Value {
+        json!({"trigger": {"integration": "fake", "event": "THING_CHANGED", "config": {"box": self.name()}}})
+    }
+
+    /// A trigger of the user session that was made last.
+    async fn watches_in_session(&self) -> String {
+        let (id, token) = self.session.lock().unwrap().clone();
+        let path = format!("/sessions/{id}/triggers");
+        let made = self.test.request(Method::POST, &path, Some(format!("Bearer {token}")), Some(self.new_session_trigger())).await;
+        text(&made.expect(200)["trigger"]["id"])
     }
 
     /// A call that waits in the user session that was made last.
@@ -217,6 +268,11 @@ impl World {
 
     /// A new row of the kind that a parameter names.
     async fn row(&self, name: &str, operation: &Operation) -> String {
+        if is_composios(operation)
+            && let Some(row) = Box::pin(self.composio_row(name, operation)).await
+        {
+            return row;
+        }
         match name {
             "connection_id" => text(&self.test.connect_fake(&self.fake, &self.name()).await["id"]),
             "import_id" => text(&self.import().await["id"]),
@@ -237,7 +293,7 @@ impl World {
             "delivery_id" => text(&self.delivery(operation.path.ends_with("/retry")).await["id"]),
             "event_row_id" => text(&self.delivery(true).await["event_row_id"]),
             "call_id" => {
-                let called = self.test.call("tools.native.fake.GET_A_THING.main", json!({"owner": "o", "path": "p"})).await;
+                let called = self.test.call(&self.ref_to("GET_A_THING"), json!({"owner": "o", "path": "p"})).await;
                 called.expect(200);
                 text(&self.test.get("/tools/calls?limit=1").await.expect(200)["calls"][0]["id"])
             }
@@ -246,8 +302,9 @@ impl World {
                 text(&self.test.post("/tools/approvals/notices", body).await.expect(200)["notice"]["id"])
             }
             "approval_id" if operation.id == "decide_user_session_approval" => self.waits_in_session().await,
+            "trigger_id" => self.watches_in_session().await,
             "approval_id" => {
-                let waiting = self.test.call("tools.native.fake.MAKE_A_THING.main", json!({"title": self.name()})).await;
+                let waiting = self.test.call(&self.ref_to("MAKE_A_THING"), json!({"title": self.name()})).await;
                 text(&waiting.expect(202)["approval"]["id"])
             }
             "app_id" => self.oauth_app(&operation.path).await,
@@ -345,10 +402,13 @@ impl World {
         if let Some(body) = Box::pin(self.history_body(operation, rows)).await {
             return body;
         }
+        if let Some(body) = Box::pin(self.composio_body(operation, rows)).await {
+            return body;
+        }
         let name = self.name();
-        let get = call_body("tools.native.fake.GET_A_THING.main", &json!({"owner": "o", "path": "p"}));
+        let get = call_body(&self.ref_to("GET_A_THING"), &json!({"owner": "o", "path": "p"}));
         let gateway =
-            json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "GET_A_THING", "connection": "main"});
+            json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "GET_A_THING", "connection": self.account()});
         let agent = json!({"name": name, "agent_type": "custom", "tool_ids": ["fake"]});
         match operation.id.as_str() {
             "create_simple_accounts" => json!({"accounts": {"a": {"user": {"email": format!("{name}@example.com")}}}}),
@@ -384,6 +444,8 @@ impl World {
             "set_call_keeping" => json!({"days": 1}),
             "set_branding" => json!({"name": name, "accent": "#2457d6"}),
             "set_retention" => json!({"call_days": 30}),
+            "set_connect_links" => json!({"return_to": ["https://app.example.com/done"], "origins": ["https://app.example.com"]}),
+            "set_user_limits" => json!({"calls_per_day": 100_000}),
             "decide_tool_approval" | "decide_user_session_approval" => json!({"decision": "deny"}),
             "set_tool_permissions" => json!({"permissions": {"rules": [{"pattern": "tools.native.fake.MAKE_*", "permission": "ask"}]}}),
             "call_tool" | "call_as_agent" => get,
@@ -442,6 +504,7 @@ impl World {
             "create_user_session" => json!({"session": {"end_user": name, "apps": ["fake"]}}),
             "call_user_session_tool" => call_body("tools.native.fake.GET_A_THING.auto", &json!({"owner": "o", "path": "p"})),
             "connect_user_session_account" => json!({"integration": "fake"}),
+            "create_user_session_trigger" => self.new_session_trigger(),
             "mcp" | "mcp_agent" | "mcp_session" => json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}),
             other => panic!("there is no valid body for `{other}` ({} {}): add one here", operation.method, operation.path),
         }

@@ -6,6 +6,7 @@ mod fake;
 mod oidc;
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use axum::body::Body;
@@ -59,6 +60,8 @@ pub struct Test {
     pub clock: Clock,
     pub owner: String,
     service: server::Service,
+    /// For whom requests are made, where a route can be asked for somebody.
+    pub acts_for: Mutex<Option<String>>,
     _dir: TempDir,
 }
 
@@ -124,7 +127,7 @@ impl Test {
         let yard = Yard::open_at(config, clock.clone()).await.unwrap();
         let owner = yard.first_key.as_ref().unwrap().expose().to_owned();
         let service = server::service(server::routes(), yard.app());
-        Self { yard, clock, owner, service, _dir: dir }
+        Self { yard, clock, owner, service, acts_for: Mutex::default(), _dir: dir }
     }
 
     /// A project of its own with a key for each role.
@@ -157,6 +160,10 @@ impl Test {
         if let Some(authorization) = authorization {
             request = request.header("authorization", authorization);
         }
+        let acts_for = self.acts_for.lock().unwrap().clone();
+        if let Some(user) = acts_for.filter(|_| server::is_for_end_users(path.split('?').next().unwrap_or_default())) {
+            request = request.header("toolyard-end-user", user);
+        }
         self.send(with_body(request, body)).await
     }
 
@@ -188,7 +195,8 @@ impl Test {
 
     /// Connects the fake service with a key.
     pub async fn connect_fake(&self, fake: &Fake, slug: &str) -> Value {
-        let credentials = json!({"base": fake.url, "api_key": "sk-fake-123456"});
+        let whose = self.acts_for.lock().unwrap().clone().unwrap_or_else(|| "fake".to_owned());
+        let credentials = json!({"base": fake.url, "api_key": format!("sk-{whose}-123456")});
         self.post("/tools/connections/", fake_connection(slug, &json!({"auth_scheme": "api_key", "credentials": credentials})))
             .await
             .expect(200)["connection"]
