@@ -49,8 +49,9 @@ impl PgServer {
         Ok(Self(Shared::new(Inner { pool, options, look, seen: Mutex::default(), changes: Arc::default() })))
     }
 
-    pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
-        self.while_there(self.0.pool.acquire()).await
+    /// Boxed, as `run` is: what asks SQLite holds neither and stays small.
+    pub(crate) fn acquire(&self) -> BoxFuture<'_, Result<PoolConnection<Postgres>, StoreError>> {
+        Box::pin(self.while_there(self.0.pool.acquire()))
     }
 
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
@@ -112,7 +113,7 @@ impl PgServer {
 
 impl crate::query::Transaction for Transaction<'static, Postgres> {
     fn run<'a>(&'a mut self, query: Query<'a>, want: Want) -> BoxFuture<'a, Result<Reply, StoreError>> {
-        Box::pin(run(self, query, want))
+        run(self, query, want)
     }
 
     fn run_many<'a>(&'a mut self, many: Many<'a>) -> BoxFuture<'a, Result<u64, StoreError>> {
@@ -129,7 +130,11 @@ impl crate::query::Transaction for Transaction<'static, Postgres> {
 }
 
 /// Runs a statement on PostgreSQL.
-pub(crate) async fn run(connection: &mut PgConnection, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+pub(crate) fn run<'a>(connection: &'a mut PgConnection, query: Query<'a>, want: Want) -> BoxFuture<'a, Result<Reply, StoreError>> {
+    Box::pin(run_here(connection, query, want))
+}
+
+async fn run_here(connection: &mut PgConnection, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
     let sql = match query.sql {
         Cow::Borrowed(sql) => sql.into_sql_str(),
         Cow::Owned(sql) => AssertSqlSafe(sql).into_sql_str(),

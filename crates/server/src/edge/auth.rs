@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use ::grants::Grants;
 use axum::extract::FromRequestParts;
+use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use kernel::key::KeyHash;
@@ -96,21 +97,28 @@ impl<P: Requires> FromRequestParts<App> for Scoped<P> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        Ok(Self(scoped(parts, app, P::PERMISSIONS).await?, PhantomData))
+    }
+}
+
+/// The scope of a request whose sender has these permissions. Boxed, so that it is compiled once and not into every handler.
+fn scoped<'a>(parts: &'a mut Parts, app: &'a App, needed: &'static [Permission]) -> BoxFuture<'a, Result<Scope, ApiError>> {
+    Box::pin(async move {
         let scope = acting(parts, app).await?;
-        if let Some(missing) = P::PERMISSIONS.iter().find(|permission| !scope.may(**permission)) {
-            return Err(ApiError::forbidden(*missing, P::PERMISSIONS));
+        if let Some(missing) = needed.iter().find(|permission| !scope.may(**permission)) {
+            return Err(ApiError::forbidden(*missing, needed));
         }
         // What an agent's own tools ask of us comes from inside.
-        let for_agents = matches!(P::PERMISSIONS.first(), Some(Permission::ViewAgents | Permission::RunAgents));
+        let for_agents = matches!(needed.first(), Some(Permission::ViewAgents | Permission::RunAgents));
         if scope.is_for_agents && !for_agents && parts.extensions.get::<OnBehalf>().is_none() {
             return Err(ApiError::new(Code::KeyForAgentsOnly, FOR_AGENTS));
         }
-        let scope = end_user::by_header(parts, app, scope, P::PERMISSIONS).await?;
+        let scope = end_user::by_header(parts, app, scope, needed).await?;
         app.catalog.ready(scope.project).await?;
         // The body is read after this, on the project's account.
         parts.extensions.insert(scope.project);
-        Ok(Self(scope, PhantomData))
-    }
+        Ok(scope)
+    })
 }
 
 /// Who acts: the caller that we act for, the holder of a key or of a token, or whoever is signed in in this browser.

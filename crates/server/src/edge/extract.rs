@@ -4,6 +4,7 @@ use axum::extract::path::ErrorKind as PathErrorKind;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::header;
 use http::request::Parts;
 use kernel::json::weigh;
@@ -91,7 +92,11 @@ struct Body {
     ignored: Option<Ignored>,
 }
 
-async fn json_body(request: Request, limit: usize) -> Result<Body, ApiError> {
+fn json_body(request: Request, limit: usize) -> BoxFuture<'static, Result<Body, ApiError>> {
+    Box::pin(unread_body(request, limit))
+}
+
+async fn unread_body(request: Request, limit: usize) -> Result<Body, ApiError> {
     let kind = request.headers().get(header::CONTENT_TYPE).cloned();
     let ignored = request.extensions().get::<Ignored>().cloned();
     // Where no key is asked for, all share the account of nobody.

@@ -10,16 +10,23 @@ use work::{LARGE, SMALL, in_place};
 
 use super::ApiError;
 
+/// The room for an answer to begin with.
+const USUAL: usize = 256;
+
 /// A JSON answer. One that turns out to be large is written anew where it keeps no other request waiting.
 #[derive(Clone, Copy, Debug)]
 pub struct Json<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        let mut short = Short::default();
+        let mut short = Text { bytes: Vec::with_capacity(USUAL), limit: SMALL, is_full: false };
         let written = match serde_json::to_writer(&mut short, &self.0) {
-            Err(_) if short.is_full => in_place(LARGE, move || serde_json::to_vec(&self.0)),
-            written => written.map(|()| short.text),
+            Err(_) if short.is_full => in_place(LARGE, move || {
+                let mut whole = Text { limit: usize::MAX, is_full: false, bytes: short.bytes };
+                whole.bytes.clear();
+                serde_json::to_writer(&mut whole, &self.0).map(|()| whole.bytes)
+            }),
+            written => written.map(|()| short.bytes),
         };
         match written {
             Ok(text) => ([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response(),
@@ -28,20 +35,21 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// A text that stays small.
-#[derive(Debug, Default)]
-struct Short {
-    text: Vec<u8>,
+/// A text that stays within a limit.
+#[derive(Debug)]
+struct Text {
+    bytes: Vec<u8>,
+    limit: usize,
     is_full: bool,
 }
 
-impl Write for Short {
+impl Write for Text {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.text.len() + bytes.len() > SMALL {
+        if bytes.len() > self.limit - self.bytes.len() {
             self.is_full = true;
             return Err(Error::other("it is not small"));
         }
-        self.text.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

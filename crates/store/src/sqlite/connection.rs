@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement};
 
@@ -73,6 +74,8 @@ impl Connection {
     fn open(file: &Path, flags: OpenFlags) -> rusqlite::Result<Self> {
         let inner = rusqlite::Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         inner.set_prepared_statement_cache_capacity(STATEMENTS);
+        // Otherwise a statement whose `limit` is an argument is prepared anew each time it is run.
+        inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         // What a statement keeps aside is small, and a file for it would take longer than the statement.
         inner.pragma_update(None, "temp_store", "memory")?;
         let looks = Arc::new(AtomicU32::new(0));
@@ -217,5 +220,24 @@ impl rusqlite::ToSql for Arg<'_> {
             Self::Bytes(value) => value.as_deref().map(ValueRef::Blob),
         };
         Ok(ToSqlOutput::Borrowed(value.unwrap_or(ValueRef::Null)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_statement_is_prepared_once_whatever_its_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = Connection::writer(&dir.path().join("test.db")).unwrap();
+        writer.inner.execute_batch("create table notes (id integer primary key, text text)").unwrap();
+        let mut statement = writer.inner.prepare("select id from notes order by id limit ?1").unwrap();
+        for limit in [1, 20, 300] {
+            statement.query_row([limit], |_| Ok(())).unwrap_err();
+        }
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
     }
 }
