@@ -79,7 +79,8 @@ impl Walk {
         self.tried += 1;
         assert!(!reply.status.is_server_error() || NOT_SERVED.contains(&operation.id.as_str()), "{at}");
         assert!(shown(ids, request, reply).is_empty(), "{at}\nshows {:?}", shown(ids, request, reply));
-        assert!(!reply.text.contains(OWN) || request.says(OWN), "{at}");
+        // In another project the same name is somebody else's.
+        assert!(who != "another user" || !reply.text.contains(OWN) || request.says(OWN), "{at}");
         if operation.parameters.iter().any(|name| OF_A_USER.contains(&name.as_str()) || name == "router_session_id") {
             assert_eq!(reply.status, 404, "{at}");
             self.refused += 1;
