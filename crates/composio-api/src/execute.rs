@@ -129,10 +129,12 @@ impl ComposioApi {
 /// What went wrong with a call, in words for the model; our own failures and a project that is too busy stay errors, which can be retried.
 pub(crate) fn failed(error: CallError) -> Result<ExecutedTool, ApiError> {
     match error {
-        CallError::Store(_) | CallError::NotRecorded(_) | CallError::Sealed(_) | CallError::Interrupted(_) | CallError::Work(_) => {
-            Err(error.into())
-        }
-        CallError::Connection(ConnectionError::Store(_) | ConnectionError::Sealed(_) | ConnectionError::Interrupted(_)) => {
+        CallError::Store(_)
+        | CallError::NotRecorded(_)
+        | CallError::Sealed(_)
+        | CallError::Interrupted(_)
+        | CallError::Work(_)
+        | CallError::Connection(ConnectionError::Store(_) | ConnectionError::Sealed(_) | ConnectionError::Interrupted(_)) => {
             Err(error.into())
         }
         CallError::Waiting(approval) => {

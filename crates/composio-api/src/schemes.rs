@@ -1,21 +1,19 @@
 //! The ways to connect an account, in Composio's words.
 
 use catalog::Integration;
-use catalog::auth::{AuthScheme, Field};
+use catalog::auth::{AuthScheme, Field, Hosted};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 /// What Composio calls a way to connect.
 pub fn word(scheme: &AuthScheme) -> &'static str {
     match scheme {
-        AuthScheme::OAuth2(_) => "OAUTH2",
+        AuthScheme::OAuth2(_) | AuthScheme::Hosted(Hosted { is_oauth: true, .. }) => "OAUTH2",
         AuthScheme::ClientCredentials(_) => "S2S_OAUTH2",
         AuthScheme::Bearer(_) => "BEARER_TOKEN",
         AuthScheme::Basic(_) => "BASIC",
-        AuthScheme::ApiKey(_) => "API_KEY",
+        AuthScheme::ApiKey(_) | AuthScheme::Hosted(_) => "API_KEY",
         AuthScheme::None(_) => "NO_AUTH",
-        AuthScheme::Hosted(hosted) if hosted.is_oauth => "OAUTH2",
-        AuthScheme::Hosted(_) => "API_KEY",
     }
 }
 

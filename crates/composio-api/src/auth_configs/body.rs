@@ -105,7 +105,7 @@ impl AuthConfigBody {
         fields: &BTreeMap<String, String>,
     ) -> Self {
         let scheme = toolkit.and_then(|toolkit| toolkit.integration.schemes().find(|scheme| scheme.name() == config.scheme));
-        let asked = scheme.map(|scheme| scheme.fields()).unwrap_or_default();
+        let asked = scheme.map(catalog::auth::AuthScheme::fields).unwrap_or_default();
         let mut credentials = Map::new();
         if let Some(client_id) = client_id {
             credentials.insert("client_id".to_owned(), json!(client_id));

@@ -154,6 +154,7 @@ pub struct TagFilter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = composio::Tag)]
+#[expect(clippy::enum_variant_names, reason = "these are Composio's words")]
 pub enum Tag {
     ReadOnlyHint,
     DestructiveHint,

@@ -71,8 +71,8 @@ impl CustomTools {
         let custom = Self { tools, toolkits };
         let mut slugs: Vec<&str> = custom.all().map(|(_, tool)| tool.slug.as_str()).collect();
         slugs.sort_unstable();
-        if let Some(twice) = slugs.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Refusal::bad_request(format!("There are two custom tools `{}`.", twice[0])));
+        if let Some([twice, ..]) = slugs.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Refusal::bad_request(format!("There are two custom tools `{twice}`.")));
         }
         Ok(custom)
     }

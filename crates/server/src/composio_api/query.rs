@@ -11,7 +11,7 @@ use crate::edge::{ApiError, QueryOf};
 
 /// Values from such a query string. Fields are `Option<String>`: a list is one text with commas, a map a text of JSON.
 #[derive(Debug)]
-pub struct Asked<T>(pub T);
+pub(crate) struct Asked<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequestParts<App> for Asked<T> {
     type Rejection = ApiError;

@@ -124,7 +124,7 @@ pub(crate) async fn upsert(
     let versions = versions(&body)?;
     let config = body.trigger_config.unwrap_or_default();
     let new = NewTrigger { user: body.user_id, account: body.connected_account_id, config, versions };
-    Ok(Json(app.composio_api.upsert_trigger(scope, &slug, new).await?))
+    Ok(Json(Box::pin(app.composio_api.upsert_trigger(scope, &slug, new)).await?))
 }
 
 /// Which trigger instances to list; lists are one text with commas.

@@ -226,7 +226,7 @@ pub(crate) async fn create(
     if found.is_none() && new.account.is_some() {
         return Err(unknown(Code::ConnectionNotFound, "such account"));
     }
-    let Some(connection) = found.filter(|connection| connection.is_usable()).and_then(|connection| connection.row_id()) else {
+    let Some(connection) = found.filter(::connections::Connection::is_usable).and_then(|connection| connection.row_id()) else {
         return Err(missing_account(&app, &session, scope, &integration).await);
     };
     let made = own_triggers(&app, &session, scope).await?.len();

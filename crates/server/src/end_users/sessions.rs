@@ -67,6 +67,7 @@ pub struct NewUserSession {
 
 /// A session.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each says whether the session may do one thing")]
 pub struct UserSessionBody {
     pub id: Uuid,
     /// For whom it is; left out where a session of the tool router is the project's own.
