@@ -26,8 +26,8 @@ pub struct World {
     number: AtomicU32,
     /// The token of the user session that was made last.
     session: Mutex<(String, String)>,
-    /// Whose rows are made: an end user's, or the project's own.
-    user: Mutex<Option<String>>,
+    /// Whose rows are made, an end user's with the slug of an account of theirs, or the project's own.
+    user: Mutex<Option<(String, String)>>,
 }
 
 /// What an operation is called with.
@@ -84,16 +84,22 @@ impl World {
 
     /// From now on rows are an end user's, who has an account of the fake service, or the project's own again.
     pub async fn make_for(&self, user: Option<&str>) {
-        *self.user.lock().unwrap() = user.map(str::to_owned);
         *self.test.acts_for.lock().unwrap() = user.map(str::to_owned);
-        if let Some(user) = user {
-            self.connect_for(user, &format!("sk-{user}-123456")).await;
-        }
+        let account = match user {
+            None => None,
+            Some(user) => Some((user.to_owned(), text(&self.connect_for(user, &format!("sk-{user}-123456")).await["slug"]))),
+        };
+        *self.user.lock().unwrap() = account;
     }
 
     /// Whose rows are made, as Composio's API names them.
     pub fn user(&self) -> String {
-        self.user.lock().unwrap().clone().unwrap_or_else(|| "default".to_owned())
+        self.user.lock().unwrap().as_ref().map_or_else(|| "default".to_owned(), |(user, _)| user.clone())
+    }
+
+    /// The account that configs name.
+    fn slug(&self) -> String {
+        self.user.lock().unwrap().as_ref().map_or_else(|| "main".to_owned(), |(_, slug)| slug.clone())
     }
 
     /// The account that calls go through.
@@ -408,7 +414,7 @@ impl World {
         let name = self.name();
         let get = call_body(&self.ref_to("GET_A_THING"), &json!({"owner": "o", "path": "p"}));
         let gateway =
-            json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "GET_A_THING", "connection": self.account()});
+            json!({"type": "gateway", "provider": "native", "integration": "fake", "action": "GET_A_THING", "connection": self.slug()});
         let agent = json!({"name": name, "agent_type": "custom", "tool_ids": ["fake"]});
         match operation.id.as_str() {
             "create_simple_accounts" => json!({"accounts": {"a": {"user": {"email": format!("{name}@example.com")}}}}),
