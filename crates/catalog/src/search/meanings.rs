@@ -37,13 +37,10 @@ impl Meanings {
 
     /// About how near each document is to the nearest of the probes: exactly, where there are few.
     pub(super) fn nearest(&self, probes: &[Probe]) -> Vec<f32> {
-        let mut best = vec![f32::MIN; self.documents.len()];
-        for probe in probes {
-            let documents = self.documents.roughly(probe).into_iter().enumerate();
-            let examples = self.with_examples.iter().map(|&at| at as usize).zip(self.examples.roughly(probe));
-            for (at, cosine) in documents.chain(examples) {
-                best[at] = best[at].max(cosine);
-            }
+        let mut best = self.documents.nearest(probes);
+        for (&at, cosine) in self.with_examples.iter().zip(self.examples.nearest(probes)) {
+            let known = &mut best[at as usize];
+            *known = known.max(cosine);
         }
         best
     }

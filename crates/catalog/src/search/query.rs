@@ -23,6 +23,9 @@ const MOST_EXPANDED: usize = 12;
 const MOST_SENTENCES: usize = 4;
 const MOST_CHARACTERS: usize = 480;
 
+/// From so many digits on, a word is an id: "S3" and "GPT-4" are names.
+const DIGITS_OF_ID: usize = 2;
+
 /// A distinct word of the use case and the words that may stand in for it.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
@@ -143,7 +146,18 @@ fn plain(words: Vec<Token>) -> Vec<Token> {
 
 /// What a use case means to the sentence model, a vector for each of its sentences.
 pub(super) fn vectors_of(use_case: &str, embedder: &dyn Embedder) -> Vec<Vec<f32>> {
-    sentences_of(use_case).into_iter().filter_map(|sentence| embedder.embed(sentence)).collect()
+    let embed = |sentence: &str| embedder.embed(&without_values(sentence)).or_else(|| embedder.embed(sentence));
+    sentences_of(use_case).into_iter().filter_map(embed).collect()
+}
+
+/// A sentence without numbers, ids and addresses: they are what to do it with, and pieces of them mean something else.
+fn without_values(sentence: &str) -> String {
+    let is_value = |word: &str| {
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        let start = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+        digits >= DIGITS_OF_ID || word.contains("://") || start.starts_with(|c: char| c.is_ascii_digit())
+    };
+    sentence.split_whitespace().filter(|word| !is_value(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// The sentences of a use case to embed: several short vectors say more than one of a long story.
@@ -157,7 +171,19 @@ fn sentences_of(use_case: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::{quoted, without_values};
+
+    #[test]
+    fn what_to_do_it_with_says_not_what_to_do() {
+        for (sentence, expected) in [
+            ("check order #4711 of 2024-05-01 at https://example.com/a", "check order of at"),
+            ("resize a VJ901234 to (640x480)", "resize a to"),
+            ("copy an S3 bucket, ask GPT-4", "copy an S3 bucket, ask GPT-4"),
+            ("42", ""),
+        ] {
+            assert_eq!(without_values(sentence), expected);
+        }
+    }
 
     #[test]
     fn an_apostrophe_quotes_nothing() {

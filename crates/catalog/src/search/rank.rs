@@ -15,7 +15,7 @@ use super::{
 };
 
 /// How many of the best are compared with the use case coordinate by coordinate.
-const LOOKED_AT_CLOSELY: usize = 256;
+const LOOKED_AT_CLOSELY: usize = 128;
 
 /// What to search for besides the words.
 #[derive(Debug, Clone, Default)]
@@ -110,12 +110,13 @@ pub fn search(indexes: &[&Index], use_case: &str, limit: usize, options: &Option
     let only_finds = view.only_finds && view.focus >= 1.0;
     let is_wanted = |entry: &Entry| options.kind.is_none_or(|kind| kind == entry.kind) && !(only_finds && entry.change == Change::Surely);
     let depth = limit.saturating_mul(2);
-    let mut best = best(&shards, &Scoring::new(&shards, &terms, &view, weights), depth.max(LOOKED_AT_CLOSELY), is_wanted);
+    let scale = Scoring::new(&shards, &terms, &view, weights);
+    let mut best = best(&shards, &scale, depth.max(LOOKED_AT_CLOSELY), is_wanted);
     Shard::refine(&mut shards, best.iter().map(|(_, at, entry)| (*at, *entry)), &probes);
     if let Some(vector) = options.remote_vector.filter(|_| with_meaning) {
         Shard::compare_remotely(&mut shards, best.iter().map(|(_, at, entry)| (*at, *entry)), &Probe::new(vector));
     }
-    let scale = Scoring::new(&shards, &terms, &view, weights).with_calls(options.called);
+    let scale = scale.refined(&shards, best.iter().map(|(_, at, entry)| (*at, *entry)), options.called);
     for (score, at, entry) in &mut best {
         *score = shards[*at].score(*entry, &view.named[*at], &scale);
     }
@@ -136,9 +137,8 @@ fn best(shards: &[Shard<'_>], scale: &Scoring<'_>, limit: usize, is_wanted: impl
     for (at, shard) in shards.iter().enumerate() {
         let named = &scale.view.named[at];
         let of_apps = shard.of_apps(named, scale);
-        let wanted = shard.index.entries.iter().zip(0_u32..).filter(|(entry, _)| is_wanted(entry));
-        for (_, entry) in wanted {
-            if shard.at_most(entry, &of_apps, scale) <= least {
+        for ((entry, at_most), own) in (0_u32..).zip(shard.at_most(&of_apps, scale)).zip(&shard.index.entries) {
+            if at_most <= least || !is_wanted(own) {
                 continue;
             }
             let score = shard.score(entry, named, scale);

@@ -15,8 +15,6 @@ use super::{
     weights::Weights,
 };
 
-/// What holds less than this share of a short use case's words is not held against the best that there is, but against this.
-const ENOUGH: f32 = 0.25;
 /// A bound is never below what is rounded otherwise.
 const ROUNDED: f32 = 1.0001;
 /// Below this share of the nearest, meaning alone is no evidence.
@@ -42,6 +40,7 @@ pub(super) struct Scoring<'a> {
     /// The highest lexical score and the highest cosine of the search.
     most: f32,
     nearest: f32,
+    /// What a word and a cosine add at most.
     per_word: f32,
     per_cosine: f32,
     /// The most that everything adds which is not quickly known.
@@ -52,7 +51,8 @@ pub(super) struct Scoring<'a> {
 
 impl<'a> Scoring<'a> {
     pub(super) fn new(shards: &[Shard<'_>], terms: &[WeightedTerm<'_>], view: &'a View, weights: &'a Weights) -> Self {
-        let enough = ENOUGH * view.focus * terms.iter().map(WeightedTerm::most).sum::<f32>();
+        // A long use case has several wishes and tells what to do them with, so nothing holds much of it.
+        let enough = weights.enough * view.focus * view.focus * terms.iter().map(WeightedTerm::most).sum::<f32>();
         let most = shards.iter().flat_map(|s| &s.evidence.words).copied().fold(enough, f32::max).max(f32::MIN_POSITIVE);
         let nearest = shards.iter().flat_map(Shard::nearness).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
         let rest = weights.name_cover + view.focus * (weights.verb + weights.event * view.event.abs());
@@ -62,8 +62,8 @@ impl<'a> Scoring<'a> {
             weights,
             most,
             nearest,
-            per_word: ROUNDED / most,
-            per_cosine: ROUNDED / nearest,
+            per_word: weights.lexical * ROUNDED / most,
+            per_cosine: weights.dense * ROUNDED / nearest,
             rest,
             called: None,
         }
@@ -71,9 +71,15 @@ impl<'a> Scoring<'a> {
 }
 
 impl<'a> Scoring<'a> {
-    /// The same with what a project itself calls.
-    pub(super) fn with_calls(self, called: Option<&'a HashMap<u64, f32>>) -> Self {
-        Self { called, ..self }
+    /// The same once the best documents were looked at closely, with what a project itself calls.
+    pub(super) fn refined(
+        self,
+        shards: &[Shard<'_>],
+        best: impl Iterator<Item = (usize, u32)>,
+        called: Option<&'a HashMap<u64, f32>>,
+    ) -> Self {
+        let cosines = best.filter_map(|(at, entry)| shards[at].nearness().get(entry as usize).copied());
+        Self { nearest: cosines.fold(0.0, f32::max).max(f32::MIN_POSITIVE), called, ..self }
     }
 
     /// How much it counts how likely an app is: less, the more clearly one is named.
@@ -160,14 +166,25 @@ impl<'a> Shard<'a> {
         added
     }
 
-    /// The most that a document can score, by what is quickly known of it.
-    pub(super) fn at_most(&self, entry: u32, of_apps: &[f32], scale: &Scoring<'_>) -> f32 {
-        let (at, w) = (entry as usize, scale.weights);
-        let own = &self.index.entries[at];
-        let words = self.evidence.words[at] * scale.per_word;
-        let meaning = self.nearness().get(at).map_or(words, |cosine| cosine.max(0.0) * scale.per_cosine);
-        let example = self.evidence.example.get(at).copied().unwrap_or_default();
-        w.lexical * words + w.dense * meaning + w.example * example + of_apps[own.app as usize] + w.usage * own.usage + scale.rest
+    /// The most that each document can score, in their order, by what is quickly known of it.
+    pub(super) fn at_most<'s>(&'s self, of_apps: &'s [f32], scale: &'s Scoring<'_>) -> impl Iterator<Item = f32> {
+        let w = scale.weights;
+        let words = &self.evidence.words[..];
+        // Where nothing is known of the meaning, words stand in for it.
+        let (meaning, per_meaning) = match self.nearness() {
+            [] => (words, w.dense * ROUNDED / scale.most),
+            known => (known, scale.per_cosine),
+        };
+        let known = self.index.entries.iter().zip(words).zip(meaning).enumerate();
+        known.map(move |(at, ((entry, words), meaning))| {
+            let example = self.evidence.example.get(at).map_or(0.0, |example| w.example * example);
+            words * scale.per_word
+                + meaning.max(0.0) * per_meaning
+                + of_apps[entry.app as usize]
+                + w.usage * entry.usage
+                + example
+                + scale.rest
+        })
     }
 
     /// The sum of all evidence for a document; nothing in common is zero.

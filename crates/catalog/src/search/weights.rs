@@ -60,6 +60,8 @@ pub struct Weights {
     pub destructive: f32,
     /// How much of what speaks for the best of an app speaks for all of it, where a use case is long.
     pub same_app: f32,
+    /// What holds less than this share of a short use case's words is not held against the best that there is, but against this.
+    pub enough: f32,
 }
 
 impl Weights {
@@ -72,7 +74,7 @@ impl Weights {
             dense: 0.5,
             example: 0.5,
             example_variant: 1.0,
-            name_cover: 0.04,
+            name_cover: 0.08,
             app: 0.5,
             verb: 0.07,
             wrong_verb: 0.09,
@@ -82,6 +84,7 @@ impl Weights {
             usage: 0.2,
             destructive: 0.06,
             same_app: 0.6,
+            enough: 0.4,
         }
     }
 
@@ -99,6 +102,7 @@ impl Weights {
             prior: 0.35,
             usage: 0.3,
             destructive: 0.12,
+            enough: 0.25,
             ..Self::hybrid()
         }
     }
