@@ -483,13 +483,14 @@ pub(crate) struct ActiveTrigger {
 /// Where events of a trigger go.
 #[derive(Debug)]
 enum Target {
-    Run(Result<RunTarget, String>),
+    Run(Result<Box<RunTarget>, String>),
     Webhook(Box<Subscription>),
 }
 
 impl ActiveTrigger {
     fn new(about: Value, data: &Value, actor: Actor, is_test: bool) -> Self {
-        Self { about, target: Target::Run(RunTarget::read(data).map_err(|error| error.to_string())), actor, is_test }
+        let target = RunTarget::read(data).map(Box::new).map_err(|error| error.to_string());
+        Self { about, target: Target::Run(target), actor, is_test }
     }
 
     fn subscription(row: Subscription) -> Self {
