@@ -28,9 +28,9 @@ pub use budget::{Budget, Exceeded, Limits};
 pub use call_ref::{CallName, CallRef};
 pub use end_user::{AccountOwner, BadEndUserName, EndUserName};
 pub use id::{
-    AgentId, AppId, ApprovalId, ArtifactId, AuthConfigId, CallId, ComposioWebhookId, ConnectionId, DeliveryId, EndUserId, EventId,
-    GrantId, HookId, HookMessageId, Id, ImportId, InvitationId, KeyId, MemberId, NoticeId, ProjectId, RevisionId, RunId, ScheduleId,
-    SecretId, SecretReadId, SessionId, SubscriptionId, UseCaseId, UserId, UserSessionId, VariantId,
+    AgentId, AppId, ApprovalId, ArtifactId, AuthConfigId, CallId, ComposioWebhookId, ConnectionId, DeliveryId, EndUserId, EventId, GrantId,
+    HookId, HookMessageId, Id, ImportId, InvitationId, KeyId, MemberId, NoticeId, ProjectId, RevisionId, RunId, ScheduleId, SecretId,
+    SecretReadId, SessionId, SubscriptionId, UseCaseId, UserId, UserSessionId, VariantId,
 };
 pub use keyed_lock::{Keyed, KeyedLock};
 pub use language::{Language, UnknownLanguage};

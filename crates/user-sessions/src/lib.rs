@@ -171,7 +171,8 @@ impl PersonalRows for UserSessions {
                 let mut body = json!({"id": row.id, "settings": row.settings, "created_at": row.created_at.to_string(),
                     "expires_at": row.expires_at.to_string(), "revoked_at": row.revoked_at.map(|at| at.to_string())});
                 if row.is_routed() {
-                    let configs = self.config_history(row.project, row.id).await.map_err(|error| PersonalError::Failed(error.to_string()))?;
+                    let configs =
+                        self.config_history(row.project, row.id).await.map_err(|error| PersonalError::Failed(error.to_string()))?;
                     body["configs"] = configs.into_iter().map(|version| version.config).collect();
                 }
                 bodies.push(body);

@@ -382,9 +382,11 @@ async fn a_project_says_how_it_looks_and_what_it_keeps() {
     assert!(shell.fails(&["branding", "--accent", "blue"]).await.contains("`blue` is no colour"));
     assert_eq!(shell.json(&["branding", "--clear", "--json"]).await, json!({}));
 
-    let allowed = shell.ok(&["connect-links", "--allow-return", "https://app.example/done", "--allow-origin", "https://app.example/"]).await;
+    let allowed =
+        shell.ok(&["connect-links", "--allow-return", "https://app.example/done", "--allow-origin", "https://app.example/"]).await;
     assert_eq!(allowed, "return\thttps://app.example/done\nsite\thttps://app.example\n");
-    let more = shell.json(&["connect-links", "--allow-return", "https://app.example/in/*", "--disallow", "https://app.example", "--json"]).await;
+    let more =
+        shell.json(&["connect-links", "--allow-return", "https://app.example/in/*", "--disallow", "https://app.example", "--json"]).await;
     assert_eq!(more, json!({"return_to": ["https://app.example/done", "https://app.example/in/*"], "origins": []}));
     assert!(shell.fails(&["connect-links", "--disallow", "https://other.example"]).await.contains("is not allowed now"));
     assert!(shell.fails(&["connect-links", "--allow-origin", "example"]).await.contains("is no address"));
