@@ -29,12 +29,13 @@ pub struct ExecuteTool {
     pub arguments: Option<Map<String, Value>>,
     pub version: Option<String>,
     /// Not served: it needs a model.
+    #[schema(ignore)]
     pub text: Option<String>,
     /// Not served: connect an account.
-    #[schema(value_type = Option<Object>)]
+    #[schema(ignore)]
     pub custom_auth_params: Option<Value>,
     /// Not served: connect an account.
-    #[schema(value_type = Option<Object>)]
+    #[schema(ignore)]
     pub custom_connection_data: Option<Value>,
     /// Every call is on record.
     pub allow_tracing: Option<bool>,

@@ -414,7 +414,9 @@ async fn walk(database: Database) {
     let seen = async || {
         let mut seen = BTreeMap::new();
         for (operation, request) in &requests {
-            if operation.method == Method::GET && !operation.path.starts_with("/mcp") {
+            // What is not served shows nothing but the number of its request.
+            let is_shown = !operation.path.starts_with("/mcp") && !NOT_SERVED.contains(&operation.id.as_str());
+            if operation.method == Method::GET && is_shown {
                 let authorization = if operation.needs == Needs::Operator { operator.clone() } else { owner.clone() };
                 seen.insert(request.path.clone(), send(&world, request, Shown::Authorization(authorization)).await.text);
             }

@@ -451,6 +451,7 @@ impl World {
             "set_branding" => json!({"name": name, "accent": "#2457d6"}),
             "set_retention" => json!({"call_days": 30}),
             "set_connect_links" => json!({"return_to": ["https://app.example.com/done"], "origins": ["https://app.example.com"]}),
+            "check_workflow" => json!({"workflow": {"slug": name, "data": {"kind": "echo"}}}),
             "set_user_limits" => json!({"calls_per_day": 100_000}),
             "decide_tool_approval" | "decide_user_session_approval" => json!({"decision": "deny"}),
             "set_tool_permissions" => json!({"permissions": {"rules": [{"pattern": "tools.native.fake.MAKE_*", "permission": "ask"}]}}),
