@@ -170,6 +170,8 @@ impl Egress {
 
     /// Sends the request, and comes back when the answer begins.
     pub(crate) async fn begin(&self, request: &Request) -> Result<reqwest::Response, reqwest::Error> {
+        // A connection is made where it is first used, and others use it later.
+        work::go_back().await;
         let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
         *outgoing.headers_mut() = request.headers.clone();
         // An empty body still says its length where one is expected; some servers answer 411 otherwise.
@@ -201,6 +203,9 @@ async fn read(mut incoming: reqwest::Response, cap: usize) -> Result<(Bytes, boo
             return Ok((body.freeze(), true));
         }
         body.extend_from_slice(&chunk);
+        if body.len() > work::SMALL {
+            work::go_large().await;
+        }
     }
     Ok((body.freeze(), false))
 }

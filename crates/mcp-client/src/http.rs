@@ -309,6 +309,9 @@ async fn read(mut opened: Opened, most: usize) -> Result<Option<Bytes>, EgressEr
             return Ok(None);
         }
         body.extend_from_slice(&chunk);
+        if body.len() > work::SMALL {
+            work::go_large().await;
+        }
     }
     Ok(Some(body.freeze()))
 }

@@ -466,7 +466,8 @@ pub fn service(mut router: Router<App>, app: App) -> Service {
         .layer(axum::Extension(tools::ops::Inside(inside)))
         .layer(axum::middleware::from_fn_with_state(app.clone(), watch::watch))
         .layer(axum::middleware::from_fn(composio_api::envelope))
-        .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(SizeAbove::new(WORTH_COMPRESSING))));
+        .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(SizeAbove::new(WORTH_COMPRESSING))))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), watch::compress_large));
     if !app.options.cors_origins.is_empty() {
         let origins: Vec<http::HeaderValue> = app.options.cors_origins.iter().filter_map(|origin| origin.parse().ok()).collect();
         let any = app.options.cors_origins.iter().any(|origin| origin == "*");

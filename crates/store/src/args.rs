@@ -27,6 +27,16 @@ impl Arg<'_> {
         }
     }
 
+    /// How much these values hold, leaving out what is always small.
+    pub(crate) fn bytes(values: &[Self]) -> usize {
+        let bytes = |value: &Self| match value {
+            Self::Text(Some(text)) => text.len(),
+            Self::Bytes(Some(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        values.iter().map(bytes).sum()
+    }
+
     /// Whether a row holds this value.
     pub(crate) fn is_in(&self, row: &Row, column: &str) -> bool {
         match self {

@@ -13,7 +13,7 @@ use crate::postgres::{PgServer, run, run_many};
 use crate::query::{Query, Reply, Transaction, Want};
 use crate::remembered::Changes;
 use crate::sqlite::SqliteFile;
-use crate::{Arg, Many, Row, StoreError};
+use crate::{Arg, Many, Row, StoreError, page_bytes};
 
 const PING: Duration = Duration::from_millis(900);
 
@@ -34,6 +34,8 @@ pub struct Tx {
     /// The tables that it wrote, of those that are remembered.
     written: u64,
     changes: Arc<Changes>,
+    /// Whether the task that began it was among the large ones.
+    was_large: bool,
 }
 
 impl Db {
@@ -152,7 +154,13 @@ impl Db {
     async fn read(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
         match self {
             Self::Sqlite(file) => file.read(query, want).await,
-            Self::Postgres(server) => run(&mut *server.acquire().await?, query, want).await,
+            Self::Postgres(server) => {
+                let reply = run(&mut *server.acquire().await?, query, want).await?;
+                if page_bytes(&reply.rows) > work::SMALL {
+                    work::go_large().await;
+                }
+                Ok(reply)
+            }
         }
     }
 
@@ -196,11 +204,13 @@ impl Db {
     }
 
     async fn begin_as(&self, is_durable: bool) -> Result<Tx, StoreError> {
+        // Others wait for what a transaction holds.
+        let was_large = work::go_back().await;
         let inner: Box<dyn Transaction> = match self {
             Self::Sqlite(file) => Box::new(file.begin(is_durable).await?),
             Self::Postgres(server) => Box::new(server.begin().await?),
         };
-        Ok(Tx { inner, written: 0, changes: self.changes().clone() })
+        Ok(Tx { inner, written: 0, changes: self.changes().clone(), was_large })
     }
 
     /// Starts a transaction whose commit survives a loss of power.
@@ -264,10 +274,13 @@ impl Tx {
     }
 
     pub fn commit(self) -> Asked<'static, ()> {
-        let Self { inner, written, changes } = self;
+        let Self { inner, written, changes, was_large } = self;
         Box::pin(async move {
             let committed = inner.commit().await;
             changes.note(written);
+            if was_large {
+                work::go_large().await;
+            }
             committed
         })
     }

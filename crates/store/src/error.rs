@@ -71,7 +71,7 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 const READ_ONLY: &str = "it is read-only";
-const DISK_FAILS: &str = "its disk fails";
+pub(crate) const DISK_FAILS: &str = "its disk fails";
 const DISK_IS_FULL: &str = "its disk is full";
 
 /// PostgreSQL's codes for a lost connection (class 08) and a server that starts or stops (57P01 to 57P03).

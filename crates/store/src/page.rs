@@ -70,11 +70,6 @@ impl<T> Page<T> {
     }
 }
 
-/// Whether a query is a `page_sql!`.
-pub(crate) fn is_page(sql: &str) -> bool {
-    sql.starts_with("with page_rows as ")
-}
-
 /// The beginning of a query for a page: finds which rows it holds by their lengths, before anything large is read. `page` has their ids, and
 /// a page ends once the rows before hold 4 MiB.
 #[macro_export]

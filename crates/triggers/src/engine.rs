@@ -30,7 +30,7 @@ const PROJECTS: i64 = 64;
 const WAITING: Duration = Duration::from_hours(24);
 
 /// How many bytes of large events one project has in hand at once: what a run makes of an event takes many times its size.
-const LARGE_EVENTS: u32 = 2 << 20;
+const LARGE_EVENTS: u32 = 1 << 20;
 
 /// The code of a delivery that was cancelled.
 pub(crate) const CANCELLED: i64 = 499;
@@ -186,22 +186,20 @@ impl Triggers {
     /// Runs a delivery in a task of its own: one over a large event where such tasks run, when its project has room for it.
     fn spawn_delivery(&self, Leased { delivery, event_bytes }: Leased) {
         let (this, place) = (self.clone(), RunSlot::occupy(self, &delivery));
-        let threads = if event_bytes > work::SMALL { self.0.workers.large_tasks() } else { None };
-        let Some(threads) = threads else {
+        if event_bytes <= work::SMALL {
             self.0.tasks.spawn(async move {
                 this.deliver(delivery, &place.cancelled).await;
                 drop(place);
             });
             return;
-        };
+        }
         let room = self.0.large_events.of(&delivery.project, || Semaphore::new(LARGE_EVENTS as usize));
         let bytes = u32::try_from(event_bytes).unwrap_or(u32::MAX).min(LARGE_EVENTS);
-        let task = async move {
+        self.0.tasks.spawn(async move {
             let _room = room.acquire_many_owned(bytes).await;
-            this.deliver(delivery, &place.cancelled).await;
-            drop(place);
-        };
-        self.0.tasks.spawn_on(task, &threads);
+            let workers = this.0.workers.clone();
+            workers.host(event_bytes, async move { this.deliver(delivery, &place.cancelled).await }).await;
+        });
     }
 
     /// Picks and takes in one statement. PostgreSQL may read a subquery once per row, and then takes more than the limit; a materialized

@@ -5,20 +5,20 @@ mod pool;
 mod tasks;
 
 use std::num::NonZero;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kernel::ProjectId;
 pub use kernel::{Budget, Exceeded, Limits};
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use self::pool::Pool;
-use self::tasks::TaskThreads;
+use self::tasks::{TaskThreads, Threads, stay};
 
-pub use self::tasks::in_place;
+pub use self::tasks::{go_back, go_large, in_place};
 
 /// Work over this many bytes leaves the async workers; what is smaller is done sooner than it could be handed over.
 pub const SMALL: usize = 32 << 10;
@@ -73,20 +73,27 @@ impl Workers {
         self.within(Limits::USUAL, project, size, work).await
     }
 
-    /// Runs a whole task whose size is about `size` bytes: here if that is little, else where other large tasks run. It ends with whoever
-    /// waits for it.
+    /// Runs a whole task whose size is about `size` bytes: here if that is little, else where other large tasks run. It may change that with
+    /// `go_large` and `go_back`, and ends with whoever waits for it.
     pub async fn host<T: Send + 'static>(&self, size: usize, task: impl Future<Output = T> + Send + 'static) -> T {
-        let threads = if size > SMALL { self.large_tasks() } else { None };
-        let Some(threads) = threads else { return task.await };
-        AbortOnDropHandle::new(threads.spawn(task.in_current_span())).await.unwrap_or_else(|error| match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => std::panic::panic_any(format!("a large task was ended: {error}")),
-        })
-    }
-
-    /// Where tasks run that may be over something large, if there is such a place.
-    pub fn large_tasks(&self) -> Option<Handle> {
-        self.1.handle()
+        let mut task: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(task);
+        let mut is_large = size > SMALL;
+        loop {
+            if !is_large && let Some(done) = stay(Threads::Answers, &mut task).await {
+                return done;
+            }
+            let Some(threads) = self.1.handle() else { return task.await };
+            let work = async move { (stay(Threads::Large, &mut task).await, task) };
+            let stayed = AbortOnDropHandle::new(threads.spawn(work.in_current_span())).await;
+            let (done, left) = stayed.unwrap_or_else(|error| match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(error) => std::panic::panic_any(format!("a large task was ended: {error}")),
+            });
+            if let Some(done) = done {
+                return done;
+            }
+            (task, is_large) = (left, false);
+        }
     }
 
     /// The same for work over something borrowed, which is cloned only where the work goes to a thread of its own.
@@ -124,6 +131,8 @@ impl Workers {
         if size <= SMALL {
             return work(&Budget::new(limits));
         }
+        // What comes of it is large as well.
+        go_large().await;
         let waiting = Waiting(Arc::default());
         let abandoned = waiting.0.clone();
         let (done, result) = oneshot::channel();

@@ -162,3 +162,28 @@ async fn a_panic_of_a_large_task_is_its_callers() {
     let task = tokio::spawn(async { Workers::default().host(LARGE, async { panic!("broken") }).await });
     assert!(task.await.unwrap_err().is_panic());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_task_goes_to_the_large_ones_and_back() {
+    fn is_large() -> bool {
+        std::thread::current().name() == Some("large-tasks")
+    }
+    let workers = Workers::default();
+    let task = async {
+        let mut seen = vec![is_large()];
+        for _ in 0..2 {
+            go_large().await;
+            seen.push(is_large());
+        }
+        for _ in 0..2 {
+            assert_eq!(go_back().await, is_large() != seen[seen.len() - 1]);
+            seen.push(is_large());
+        }
+        seen
+    };
+    assert_eq!(workers.host(SMALL, task).await, [false, true, true, false, false]);
+    let task = async { (is_large(), go_back().await, is_large()) };
+    assert_eq!(workers.host(LARGE, task).await, (true, true, false));
+    go_large().await;
+    assert!(!is_large(), "what is not hosted stays where it is");
+}

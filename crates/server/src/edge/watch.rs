@@ -54,7 +54,27 @@ pub async fn watch(State(app): State<App>, mut request: Request, next: Next) -> 
     if let Some(warning) = ignored.warning() {
         response.headers_mut().insert(header::WARNING, warning);
     }
+    if response.body().size_hint().lower() > work::SMALL as u64 {
+        response.extensions_mut().insert(LargeAnswer);
+    }
     response
+}
+
+/// Marks a response that is large before it is compressed.
+#[derive(Clone, Copy, Debug)]
+struct LargeAnswer;
+
+/// Has a large answer compressed where large tasks run: the thread that sends it would be busy with it.
+pub async fn compress_large(State(app): State<App>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    if response.extensions().get::<LargeAnswer>().is_none() || !response.headers().contains_key(header::CONTENT_ENCODING) {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    match app.workers.host(work::LARGE, axum::body::to_bytes(body, usize::MAX)).await {
+        Ok(bytes) => Response::from_parts(head, bytes.into()),
+        Err(error) => ApiError::internal(&error.to_string()).into_response(),
+    }
 }
 
 /// A test waits for somebody else's event as long as it is told to, and a call takes as long as its tool may: see `within`.

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::ffi::SQLITE_INTERRUPT;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ErrorCode, OpenFlags, Statement};
+use work::SMALL;
 
 use crate::query::{Query, Reply, Want};
 use crate::row::SqliteRow;
@@ -30,7 +32,7 @@ thread_local! {
 /// How much a statement may take of the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Little: it runs on a thread that others need, and is given up where it takes long or has to wait for another process.
+    /// Little: it runs on a thread that others need, and is given up where it takes long, finds much or has to wait for another process.
     Brief,
     /// As much as it needs, on a thread for such work.
     Full,
@@ -47,8 +49,6 @@ pub(crate) struct Connection {
     checkpointed: u32,
     effort: Option<Effort>,
     is_reader: bool,
-    /// Commits reach the disk before they return.
-    is_durable: bool,
 }
 
 impl Connection {
@@ -57,6 +57,7 @@ impl Connection {
         let mut writer = Self::open(file, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         writer.set_effort(Effort::Full)?;
         writer.inner.pragma_update(None, "journal_mode", "wal")?;
+        // Whoever needs it waits for the disk after the commit, when others can write on.
         writer.inner.pragma_update(None, "synchronous", "normal")?;
         writer.inner.pragma_update(None, "foreign_keys", true)?;
         // In place of the checkpoint that a commit would make by itself, on the thread that happens to commit.
@@ -82,7 +83,7 @@ impl Connection {
         let left = looks.clone();
         let is_over = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err();
         inner.progress_handler(INSTRUCTIONS, Some(is_over))?;
-        Ok(Self { inner, looks, log: 0, checkpointed: 0, effort: None, is_reader: false, is_durable: false })
+        Ok(Self { inner, looks, log: 0, checkpointed: 0, effort: None, is_reader: false })
     }
 
     fn set_effort(&mut self, effort: Effort) -> rusqlite::Result<()> {
@@ -90,14 +91,6 @@ impl Connection {
         if self.effort != Some(effort) {
             self.inner.busy_timeout(if effort == Effort::Full { PATIENCE } else { Duration::ZERO })?;
             self.effort = Some(effort);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn set_durable(&mut self, is_durable: bool) -> rusqlite::Result<()> {
-        if self.is_durable != is_durable {
-            self.inner.pragma_update(None, "synchronous", if is_durable { "full" } else { "normal" })?;
-            self.is_durable = is_durable;
         }
         Ok(())
     }
@@ -160,11 +153,15 @@ impl Connection {
             Want::Changes => Arc::default(),
             Want::All | Want::First => statement.column_names().into_iter().map(Box::from).collect(),
         };
-        let mut reply = Reply::default();
+        let (mut reply, mut bytes) = (Reply::default(), 0);
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
             if want == Want::All || (want == Want::First && reply.rows.is_empty()) {
-                let values = (0..columns.len()).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
+                let values = (0..columns.len()).map(|column| row.get(column)).collect::<rusqlite::Result<Box<[_]>>>()?;
+                bytes += values.iter().map(bytes_of).sum::<usize>();
+                if bytes > SMALL && effort == Effort::Brief && self.is_reader {
+                    return Err(given_up());
+                }
                 reply.rows.push(Row::Sqlite(SqliteRow { columns: columns.clone(), values }));
             }
             // What writes goes on to its end: only there SQLite says whether it was taken.
@@ -189,6 +186,19 @@ impl Connection {
                 statement.raw_execute().map(|changes| changes as u64)
             })
             .collect()
+    }
+}
+
+/// What SQLite says of a statement that its progress handler ends.
+fn given_up() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(SQLITE_INTERRUPT), None)
+}
+
+fn bytes_of(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::Blob(bytes) => bytes.len(),
+        _ => 0,
     }
 }
 

@@ -30,7 +30,6 @@ impl SqliteFile {
     pub(crate) async fn migrate(&self, migrator: Migrator) -> Result<(), StoreError> {
         let mut turn = self.turn().await?;
         elsewhere(move || {
-            turn.0.set_durable(true)?;
             migrator.iter().try_for_each(|migration| {
                 turn.0.batch("begin immediate", Effort::Full)?;
                 let done = apply(&mut turn.0, migration).and_then(|()| Ok(turn.0.batch("commit", Effort::Full)?));
@@ -40,7 +39,8 @@ impl SqliteFile {
                 done
             })
         })
-        .await?
+        .await??;
+        self.flush().await
     }
 }
 

@@ -6,6 +6,8 @@ mod migrate;
 #[cfg(test)]
 mod tests;
 
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +16,9 @@ use futures_util::future::BoxFuture;
 use kernel::Shared;
 use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
 use tokio::task::coop::consume_budget;
+use work::in_place;
 
-use crate::page::is_page;
+use crate::error::DISK_FAILS;
 use crate::query::{Query, Reply, Transaction, Want};
 use crate::remembered::Changes;
 use crate::{Arg, Many, StoreError};
@@ -72,13 +75,11 @@ impl SqliteFile {
         if self.0.is_closed.load(Ordering::SeqCst) {
             return Err(StoreError::Closed);
         }
-        // A page takes few instructions and may hold megabytes.
-        if !is_page(&query.sql) {
-            match self.read_here(&query, want, Effort::Brief) {
-                Err(error) if is_given_up(&error) => {}
-                done => return Ok(done?),
-            }
+        match self.read_here(&query, want, Effort::Brief) {
+            Err(error) if is_given_up(&error) => {}
+            done => return Ok(done?),
         }
+        work::go_large().await;
         let (file, query) = (self.clone(), query.into_owned());
         Ok(elsewhere(move || file.read_here(&query, want, Effort::Full)).await??)
     }
@@ -107,9 +108,17 @@ impl SqliteFile {
 
     /// A statement that commits by itself.
     pub(crate) async fn write(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+        let was_large = work::go_back().await;
+        let written = self.write_here(query, want).await;
+        if was_large {
+            work::go_large().await;
+        }
+        written
+    }
+
+    async fn write_here(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
         let mut turn = self.turn().await?;
-        turn.0.set_durable(false)?;
-        match turn.0.run(&query, want, Effort::Brief) {
+        match in_place(Arg::bytes(&query.args), || turn.0.run(&query, want, Effort::Brief)) {
             Err(error) if is_given_up(&error) => {
                 let (file, query) = (self.clone(), query.into_owned());
                 let work = move || {
@@ -130,7 +139,6 @@ impl SqliteFile {
     pub(crate) async fn begin(&self, is_durable: bool) -> Result<SqliteTx, StoreError> {
         const BEGIN: &str = "begin immediate";
         let mut turn = self.turn().await?;
-        turn.0.set_durable(is_durable)?;
         match turn.0.batch(BEGIN, Effort::Brief) {
             Err(error) if is_given_up(&error) => {
                 let work = move || turn.0.batch(BEGIN, Effort::Full).map(|()| turn);
@@ -138,14 +146,20 @@ impl SqliteFile {
             }
             begun => begun?,
         }
-        Ok(SqliteTx { file: self.clone(), turn: Some(turn), is_durable })
+        Ok(SqliteTx { file: self.clone(), turn: Some(turn), is_durable, bytes: 0 })
     }
 
-    /// Writes the log back into the file, which flushes both to the disk.
+    /// Waits until what was committed is on the disk, while others write on. What is no longer in the log is in the file: SQLite flushes
+    /// both before it starts the log anew.
     pub(crate) async fn flush(&self) -> Result<(), StoreError> {
-        let (file, mut turn) = (self.clone(), self.turn().await?);
-        elsewhere(move || file.checkpoint(|| turn.0.checkpoint())).await??;
-        Ok(())
+        let mut log = self.0.file.clone().into_os_string();
+        log.push("-wal");
+        let flushed = elsewhere(move || match OpenOptions::new().write(true).open(log) {
+            Ok(log) => log.sync_data(),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        });
+        flushed.await?.map_err(|error| StoreError::NotWritable { why: DISK_FAILS, cause: error.into() })
     }
 
     fn checkpoint(&self, write_back: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
@@ -194,6 +208,8 @@ pub struct SqliteTx {
     file: SqliteFile,
     turn: Option<Turn>,
     is_durable: bool,
+    /// How much was written.
+    bytes: usize,
 }
 
 impl SqliteTx {
@@ -205,7 +221,10 @@ impl SqliteTx {
         let rows: Vec<_> = many.rows().collect();
         for some in rows.chunks(TOGETHER) {
             consume_budget().await;
-            changes.extend(self.begun()?.run_each(&sql, some)?);
+            let bytes = some.iter().map(|values| Arg::bytes(values)).sum();
+            self.bytes += bytes;
+            let writer = self.begun()?;
+            changes.extend(in_place(bytes, || writer.run_each(&sql, some))?);
         }
         Ok(changes)
     }
@@ -220,7 +239,10 @@ impl Transaction for SqliteTx {
     fn run<'a>(&'a mut self, query: Query<'a>, want: Want) -> BoxFuture<'a, Result<Reply, StoreError>> {
         Box::pin(async move {
             consume_budget().await;
-            Ok(self.begun()?.run(&query, want, Effort::Full)?)
+            let bytes = Arg::bytes(&query.args);
+            self.bytes += bytes;
+            let writer = self.begun()?;
+            Ok(in_place(bytes, || writer.run(&query, want, Effort::Full))?)
         })
     }
 
@@ -244,9 +266,11 @@ impl Transaction for SqliteTx {
                 turn.end(&file);
                 committed
             };
-            // Whoever hangs up now does not stop it.
-            let committed = if self.is_durable { elsewhere(work).await? } else { work() };
-            Ok(committed?)
+            in_place(self.bytes, work)?;
+            if self.is_durable {
+                self.file.flush().await?;
+            }
+            Ok(())
         })
     }
 }

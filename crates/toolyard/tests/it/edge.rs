@@ -1,7 +1,7 @@
 //! What every request passes through.
 
 use axum::body::Body;
-use http::{Method, Request};
+use http::{HeaderValue, Method, Request};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -218,8 +218,16 @@ async fn cors_is_off_unless_configured() {
 #[tokio::test]
 async fn answers_are_compressed_on_request() {
     let test = Test::start(Database::Sqlite).await;
-    let request = Request::get("/openapi.json").header("accept-encoding", "gzip").body(Body::empty()).unwrap();
-    assert_eq!(test.send(request).await.headers["content-encoding"], "gzip");
+    for (path, is_large) in [("/tools/catalog/providers/native/integrations/?limit=20", false), ("/openapi.json", true)] {
+        let ask = |encoding: &str| {
+            let request = Request::get(path).header("authorization", format!("ApiKey {}", test.owner)).header("accept-encoding", encoding);
+            test.send(request.body(Body::empty()).unwrap())
+        };
+        let (plain, short) = (ask("identity").await, ask("gzip").await);
+        assert_eq!((plain.headers.get("content-encoding"), &short.headers["content-encoding"]), (None, &HeaderValue::from_static("gzip")));
+        assert_eq!(plain.text.len() > work::SMALL, is_large, "{path}");
+        assert!(short.text.len() < plain.text.len() && !short.text.is_empty(), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use axum::Json;
 use egress::{Egress, Request};
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -27,7 +27,8 @@ struct Door {
 }
 
 pub(super) async fn run(length: Duration, concurrency: usize, only: Option<&str>) -> anyhow::Result<()> {
-    let upstream = upstream().await?;
+    let standing_back = threads()?;
+    let upstream = standing_back.spawn(upstream()).await??;
     let server = Server::start().await?;
     let client = client()?;
     let quiet_one = second_project(&server, &client).await?;
@@ -56,6 +57,7 @@ pub(super) async fn run(length: Duration, concurrency: usize, only: Option<&str>
             server.memory()?
         ));
     }
+    standing_back.shutdown_background();
     print::out(if kept { "every door kept its promise\n" } else { "some doors (!!) did not keep their promise\n" });
     Ok(())
 }
@@ -81,9 +83,8 @@ struct Load {
 }
 
 impl Load {
-    /// It has threads of its own that stand back behind the quiet project's, so that what is measured is the server alone.
     fn start(worst: &Request, concurrency: usize) -> anyhow::Result<Self> {
-        let threads = Builder::new_multi_thread().worker_threads(2).on_thread_start(stand_back).enable_all().build()?;
+        let threads = threads()?;
         let (answers, client): (Arc<Mutex<BTreeMap<String, usize>>>, _) = (Arc::default(), client()?);
         let begin = |_| {
             let (client, worst, answers) = (client.clone(), worst.clone(), answers.clone());
@@ -109,6 +110,11 @@ impl Load {
         let answers: Vec<String> = answers.iter().map(|(answer, count)| format!("{count} × {answer}")).collect();
         if answers.is_empty() { "no answer yet".to_owned() } else { answers.join(", ") }
     }
+}
+
+/// Threads that stand back behind those that watch, so that what is measured is the server alone.
+fn threads() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(2).on_thread_start(stand_back).enable_all().build()
 }
 
 fn stand_back() {
@@ -209,7 +215,8 @@ async fn doors(server: &Server, client: &Egress, upstream: &str) -> anyhow::Resu
         post("discovery", "/tools/discover", &json!({"use_cases": sentences}))?,
         post("answer of 8 MB", "/tools/call", &call("tools.native.bench.ECHO.main", json!({"id": 7})))?,
         post("answer of an MCP server", "/tools/call", &call("tools.mcp.rows.ROWS.rows", json!({})))?,
-        Door { name: "list of large rows", worst: list },
+        Door { name: "list of large rows", worst: list.clone() },
+        Door { name: "the same, compressed", worst: list.header(ACCEPT_ENCODING, HeaderValue::from_static("gzip")) },
         Door { name: "large events", worst: event },
     ])
 }
