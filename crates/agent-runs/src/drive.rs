@@ -196,6 +196,7 @@ impl AgentRuns {
     ) -> Result<bool, RunError> {
         let now = self.0.parts.clock.now();
         let record = self.record(run, end, used, now).await?;
+        let written = self.0.parts.workflows.written_run(&record);
         let mut tx = self.0.parts.db.begin().await?;
         if let Some(node) = node {
             rows::keep_used(&mut tx, run.project, run.id, node, used, now, now.plus(self.0.parts.settings.lease)).await?;
@@ -203,7 +204,7 @@ impl AgentRuns {
         if !rows::end(&mut tx, run.project, run.id, node, end, now).await? {
             return Ok(false);
         }
-        self.0.parts.workflows.record_in(&mut tx, &record).await?;
+        written.insert(&mut tx).await?;
         if let Some(part) = session {
             journal::keep_session(&mut tx, &self.0.parts.sealer, part, now).await?;
         }

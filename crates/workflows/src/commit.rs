@@ -7,11 +7,11 @@ use kernel::json::{size, size_of_members};
 use kernel::{Budget, CallRef, RevisionId, Scope, VariantId};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
-use work::{LARGE, SMALL};
+use work::LARGE;
 
 use crate::changeset::Operations;
 use crate::histories::{check_words, checked, taken};
-use crate::{ChangeJudge, Family, Revision, Variant, Words, WorkflowError, Workflows, data, flags, headers, store as rows};
+use crate::{ChangeJudge, Family, Revision, Variant, Words, WorkflowError, Workflows, data, flags, store as rows};
 
 /// A change to the newest data.
 #[derive(Clone, Debug, Default)]
@@ -77,8 +77,8 @@ impl NewRevision {
         }
     }
 
-    /// The data of the new revision over that of the newest one, checked, and what its steps call.
-    fn apply_to(&self, family: Family, current: Option<&Value>) -> Result<Applied, WorkflowError> {
+    /// The data of the new revision over that of the newest one, checked.
+    fn apply_to(&self, family: Family, current: Option<&Value>) -> Result<Option<RevisionData>, WorkflowError> {
         let data = match &self.change {
             Change::Nothing if family == Family::Environment => {
                 return Err(WorkflowError::BadRequest(
@@ -88,7 +88,7 @@ impl NewRevision {
             Change::Nothing if current.is_some() => {
                 return Err(WorkflowError::BadRequest("Give `data` or `delta`: this variant has data already.".to_owned()));
             }
-            Change::Nothing => return Ok((None, Vec::new())),
+            Change::Nothing => return Ok(None),
             Change::Data(data) => data.clone(),
             Change::Delta(delta) => delta.clone().apply(family, current.cloned())?,
             Change::Operations(operations) => operations.apply(current.cloned().unwrap_or_else(|| json!({})))?,
@@ -97,13 +97,26 @@ impl NewRevision {
             judge.judge(current.unwrap_or(&Value::Null), &data)?;
         }
         data::check(family, &data)?;
-        let calls = data::calls(&data);
-        Ok((Some(data), calls))
+        let is_same = self.skips_equal && current == Some(&data);
+        Ok(Some(RevisionData { calls: data::calls(&data), is_same, ..data.into() }))
     }
 }
 
-/// New data, and what its steps call.
-type Applied = (Option<Value>, Vec<CallRef>);
+/// The data of a new revision with what is made of it before any row is held: its text, and what its steps call.
+#[derive(Debug)]
+pub(crate) struct RevisionData {
+    value: Value,
+    text: String,
+    calls: Vec<CallRef>,
+    /// Whether the newest revision has the same, and another one is not wanted.
+    is_same: bool,
+}
+
+impl From<Value> for RevisionData {
+    fn from(value: Value) -> Self {
+        Self { text: value.to_string(), value, calls: Vec::new(), is_same: false }
+    }
+}
 
 /// A commit, or the finding that nothing would change.
 #[derive(Clone, Debug)]
@@ -133,60 +146,63 @@ impl Workflows {
     /// Commits data, or a change to the newest data.
     pub async fn commit(&self, scope: Scope, family: Family, new: NewRevision) -> Result<Committed, WorkflowError> {
         let (variant, artifact) = self.open_variant(scope, family, new.variant).await?;
-        let new = Arc::new(new);
-        let (mut checked, mut looked_up) = (Vec::new(), None);
-        let mut prepared: Option<(Option<RevisionId>, Applied)> = None;
-        loop {
-            let mut tx = self.0.db.begin().await?;
-            let rows::Head { revision: head, version: highest, is_guarded } =
-                rows::head_for_commit(&mut tx, &variant, self.0.clock.now()).await?;
+        let may_commit = |is_guarded: bool, newest: Option<RevisionId>| {
             if is_guarded {
-                return Err(WorkflowError::Guarded(artifact.slug));
+                return Err(WorkflowError::Guarded(artifact.slug.clone()));
             }
-            if let Some(base) = new.base
-                && head.as_ref().is_none_or(|head| head.id.uuid() != base)
-            {
-                return Err(WorkflowError::Moved { head: head.map_or_else(|| "none".to_owned(), |head| head.id.to_string()) });
-            }
-            let at = head.as_ref().map(|head| head.id);
-            let (data, calls) = if let Some((_, applied)) = prepared.take().filter(|(over, _)| *over == at) {
-                applied
-            } else {
-                let current = head.as_ref().and_then(|head| head.data.clone());
-                let size = new.size().saturating_add(current.as_ref().map_or(0, |current| size(current, LARGE)));
-                if size > SMALL {
-                    // Not under the lock of the rows, which on SQLite everybody's writes wait for.
-                    drop(tx);
-                    let new = new.clone();
-                    let work = move |_: &Budget| new.apply_to(family, current.as_ref());
-                    prepared = Some((at, self.0.workers.run(scope.project, size, work).await?));
-                    continue;
+            match new.base {
+                Some(base) if newest.is_none_or(|newest| newest.uuid() != base) => {
+                    Err(WorkflowError::Moved { head: newest.map_or_else(|| "none".to_owned(), |newest| newest.to_string()) })
                 }
-                new.apply_to(family, current.as_ref())?
-            };
-            if let Some(head) = head.filter(|head| new.skips_equal && data.is_some() && head.data == data) {
-                return Ok(Committed { revision: head, changed: false });
+                _ => Ok(()),
             }
-            let agent = |data: &Value| data::is_own_agent(data).then(|| data.clone());
-            let posts = data.as_ref().and_then(|data| headers::naming_secrets(data).or_else(|| agent(data)));
-            if calls != checked || posts != looked_up {
-                // Not under the lock of the rows: looking up what steps call may take a service's time.
-                drop(tx);
-                self.check_calls(scope, &artifact.slug, &calls).await?;
-                if let Some(data) = &data {
-                    self.check_secrets(scope, data).await?;
-                    self.check_agent(scope, data).await?;
-                }
-                looked_up = posts;
-                checked.clone_from(&calls);
-                prepared = Some((at, (data, calls)));
+        };
+        let next =
+            |version| Next { message: new.message.clone(), slug: new.slug.clone(), words: new.words.clone(), ..variant.next(version) };
+        let change = Arc::new(new.clone());
+        loop {
+            // Everything that takes time is done before the rows are held, which on SQLite everybody's writes wait for.
+            let newest = rows::newest_revision(&self.0.db, &variant).await?;
+            let over = newest.as_ref().map(|newest| newest.id);
+            may_commit(artifact.is_guarded, over)?;
+            let (data, newest) = self.prepare_commit(scope, family, &artifact.slug, change.clone(), newest).await?;
+            if let Some(revision) = newest.filter(|_| data.as_ref().is_some_and(|data| data.is_same)) {
+                return Ok(Committed { revision, changed: false });
+            }
+            let mut tx = self.0.db.begin().await?;
+            let head = rows::head_for_commit(&mut tx, &variant, self.0.clock.now()).await?;
+            may_commit(head.is_guarded, head.newest)?;
+            if head.newest != over {
                 continue;
             }
-            let next = Next { message: new.message.clone(), slug: new.slug.clone(), words: new.words.clone(), ..variant.next(highest) };
-            let revision = self.insert_revision(&mut tx, scope, family, next, data).await?;
+            let revision = self.insert_revision(&mut tx, scope, family, next(head.version), data).await?;
             tx.commit().await?;
             return Ok(Committed { revision, changed: true });
         }
+    }
+
+    /// What a change makes of the newest revision, checked in every way; and that revision again.
+    async fn prepare_commit(
+        &self,
+        scope: Scope,
+        family: Family,
+        slug: &str,
+        change: Arc<NewRevision>,
+        newest: Option<Revision>,
+    ) -> Result<(Option<RevisionData>, Option<Revision>), WorkflowError> {
+        let current = newest.as_ref().and_then(|newest| newest.data.as_ref());
+        let size = change.size().saturating_add(current.map_or(0, |current| size(current, LARGE)));
+        let work = move |_: &Budget| {
+            let current = newest.as_ref().and_then(|newest| newest.data.as_ref());
+            Ok::<_, WorkflowError>((change.apply_to(family, current)?, newest))
+        };
+        let (data, newest) = self.0.workers.run(scope.project, size, work).await?;
+        if let Some(data) = data.as_ref().filter(|data| !data.is_same) {
+            self.check_calls(scope, slug, &data.calls).await?;
+            self.check_secrets(scope, &data.value).await?;
+            self.check_agent(scope, &data.value).await?;
+        }
+        Ok((data, newest))
     }
 
     pub(crate) async fn insert_revision(
@@ -195,7 +211,7 @@ impl Workflows {
         scope: Scope,
         family: Family,
         next: Next<'_>,
-        data: Option<Value>,
+        data: Option<RevisionData>,
     ) -> Result<Revision, WorkflowError> {
         let Next { variant, version, message, slug, words } = next;
         let digests = check_words(&words)?;
@@ -204,6 +220,7 @@ impl Workflows {
             None => free_slug(tx, family, variant, version).await?,
         };
         let now = self.0.clock.now();
+        let (data, text) = data.map(|data| (data.value, data.text)).unzip();
         let traits = data.as_ref().filter(|_| family != Family::Environment).map(flags::traits);
         let revision = Revision {
             id: RevisionId::new(),
@@ -229,7 +246,7 @@ impl Workflows {
             updated_by: None,
             archived_by: None,
         };
-        let made = rows::insert_revision(tx, family, &revision, digests.as_deref()).await;
+        let made = rows::insert_revision(tx, family, &revision, text, digests.as_deref()).await;
         made.map_err(|error| taken(error, family, " revision", &revision.slug))?;
         Ok(revision)
     }

@@ -115,7 +115,7 @@ impl Workflows {
         };
         rows::insert_artifact(tx, Family::Environment, &artifact, None).await?;
         rows::insert_variant(tx, Family::Environment, &variant, None).await?;
-        rows::insert_revision(tx, Family::Environment, &revision, None).await
+        rows::insert_revision(tx, Family::Environment, &revision, None, None).await
     }
 
     /// Deploys a revision: from now on the environment's key leads to exactly this one.

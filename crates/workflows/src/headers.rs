@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use kernel::{ProjectId, Scope, Scrubber};
 use secrecy::ExposeSecret;
 use secrets::{Part, SecretError, parts};
-use serde_json::{Value, json};
+use serde_json::Value;
 use url::Url;
 
 use crate::invoke::RunEnd;
@@ -77,11 +77,6 @@ impl AuthoredHeaders {
         }
         end
     }
-}
-
-/// The headers that may name secrets, with the address that they go to; nothing where none does.
-pub(crate) fn naming_secrets(data: &Value) -> Option<Value> {
-    texts(data).any(|(_, text)| text.contains("{{")).then(|| json!([data.get("url"), data.get("headers")]))
 }
 
 fn texts(data: &Value) -> impl Iterator<Item = (&str, &str)> {

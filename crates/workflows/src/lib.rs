@@ -54,7 +54,7 @@ pub use port::{ChangeJudge, NotRun, RefusedChange, Runs};
 pub use reference::{Reference, References};
 pub use retention::RunLimits;
 pub use run_stats::{RunBucket, RunStats};
-pub use runs::{Run, RunFilter, RunPage, RunState, reseal};
+pub use runs::{Run, RunFilter, RunPage, RunState, WrittenRun, reseal};
 pub use steps::{MAX_RUN as MAX_STEP_BYTES, StepCall, StepCaller, StepError, StepRecord, StepState};
 
 /// The workflows and environments of a deployment.

@@ -172,18 +172,36 @@ pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, WorkflowError> {
 impl Workflows {
     /// Writes a run, once: a caller that goes away may make a second try of it.
     pub(crate) async fn record(&self, run: &Run) -> Result<(), StoreError> {
+        let written = self.written_run(run);
         let mut tx = self.0.db.begin().await?;
-        self.record_in(&mut tx, run).await?;
+        written.insert(&mut tx).await?;
         tx.commit().await
     }
 
-    /// The same as part of what somebody else writes.
-    pub async fn record_in(&self, tx: &mut Tx, run: &Run) -> Result<(), StoreError> {
+    /// A run as it is written, for `WrittenRun::insert`.
+    pub fn written_run<'a>(&self, run: &'a Run) -> WrittenRun<'a> {
         let steps = if run.steps.is_empty() { None } else { serde_json::to_vec(&run.steps).ok() };
         let steps = steps.map(|steps| self.0.sealer.seal(&steps, place(run.id)));
+        WrittenRun { run, inputs: run.inputs.to_string(), outputs: run.outputs.as_ref().map(Value::to_string), steps }
+    }
+}
+
+/// A run with its texts, which are made before the database is held.
+#[derive(Debug)]
+pub struct WrittenRun<'a> {
+    run: &'a Run,
+    inputs: String,
+    outputs: Option<String>,
+    /// Sealed.
+    steps: Option<Vec<u8>>,
+}
+
+impl WrittenRun<'_> {
+    /// Writes it as part of what somebody writes.
+    pub async fn insert(self, tx: &mut Tx) -> Result<(), StoreError> {
+        let Self { run, inputs, outputs, steps } = self;
         let micros = i64::try_from(run.duration.as_micros()).unwrap_or(i64::MAX);
         let message = run.message.as_ref().map(|text| text.replace('\0', ""));
-        let (inputs, outputs) = (run.inputs.to_string(), run.outputs.as_ref().map(Value::to_string));
         let bytes = inputs.len() + outputs.as_ref().map_or(0, String::len) + steps.as_ref().map_or(0, Vec::len);
         let size = Usage::row(bytes);
         let row = row! {
@@ -208,7 +226,9 @@ impl Workflows {
         }
         Ok(())
     }
+}
 
+impl Workflows {
     pub async fn runs(&self, scope: Scope, filter: &RunFilter) -> Result<RunPage, WorkflowError> {
         let page = PageSize::asked(filter.limit);
         // A workflow may have few runs among many, so they are found by their own index.

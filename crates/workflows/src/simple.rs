@@ -6,7 +6,7 @@ use serde_json::Value;
 use store::Page;
 use work::LARGE;
 
-use crate::commit::Next;
+use crate::commit::{Next, RevisionData};
 use crate::histories::{INITIAL, check_words, narrowed, nothing, present};
 use crate::store as rows;
 use crate::{
@@ -36,6 +36,7 @@ impl Workflows {
             self.check(scope, family, &new.slug, data).await?;
         }
         self.ensure_defaults(scope, family).await?;
+        let data = data.map(RevisionData::from);
         let mut tx = self.0.db.begin().await?;
         let artifact = self.insert_artifact(&mut tx, scope, family, new).await?;
         let variant = self.insert_variant(&mut tx, scope, family, &artifact, default_line(&artifact)).await?;

@@ -53,6 +53,17 @@ pub(crate) async fn default_variant(db: &Db, project: ProjectId, artifact: Artif
     db.optional(sql, args![project, artifact]).await?.as_ref().map(variant).transpose()
 }
 
+const NEWEST: &str = concat!(
+    "select ",
+    revision_columns!(),
+    " from revisions where project_id = $1 and variant_id = $2 and archived_at is null order by version desc limit 1"
+);
+
+/// A variant's newest revision that is not archived.
+pub(crate) async fn newest_revision(db: &Db, variant: &Variant) -> Result<Option<Revision>, StoreError> {
+    db.optional(NEWEST, args![variant.project, variant.id]).await?.as_ref().map(revision).transpose()
+}
+
 /// A variant's revision of one version, or its newest. One that is archived is the newest only where all are.
 pub(crate) async fn revision_of(
     db: &Db,
@@ -64,12 +75,7 @@ pub(crate) async fn revision_of(
         let sql = concat!("select ", revision_columns!(), " from revisions where project_id = $1 and variant_id = $2 and version = $3");
         db.optional(sql, args![project, variant, version]).await?
     } else {
-        let sql = concat!(
-            "select ",
-            revision_columns!(),
-            " from revisions where project_id = $1 and variant_id = $2 and archived_at is null order by version desc limit 1"
-        );
-        let newest = db.optional(sql, args![project, variant]).await?;
+        let newest = db.optional(NEWEST, args![project, variant]).await?;
         let sql = concat!(
             "select ",
             revision_columns!(),
@@ -136,7 +142,7 @@ pub(crate) async fn slugs(db: &Db, project: ProjectId, family: Family, most: i64
 #[derive(Debug)]
 pub(crate) struct Head {
     /// The newest revision that is not archived.
-    pub(crate) revision: Option<Revision>,
+    pub(crate) newest: Option<RevisionId>,
     /// The highest version there ever was.
     pub(crate) version: Option<i64>,
     /// Whether the artifact is guarded.
@@ -152,11 +158,7 @@ pub(crate) async fn head_for_commit(tx: &mut Tx, variant: &Variant, now: Timesta
     let guarded = tx.optional(sql, args![project, variant.artifact, now]).await?;
     let sql = "select version from revisions where project_id = $1 and variant_id = $2 order by version desc limit 1";
     let version = tx.optional(sql, args![project, id]).await?.map(|row| row.get("version")).transpose()?;
-    let sql = concat!(
-        "select ",
-        revision_columns!(),
-        " from revisions where project_id = $1 and variant_id = $2 and archived_at is null order by version desc limit 1"
-    );
-    let revision = tx.optional(sql, args![project, id]).await?.as_ref().map(revision).transpose()?;
-    Ok(Head { revision, version, is_guarded: guarded.map_or(Ok(false), |row| row.get("is_guarded"))? })
+    let sql = "select id from revisions where project_id = $1 and variant_id = $2 and archived_at is null order by version desc limit 1";
+    let newest = tx.optional(sql, args![project, id]).await?.map(|row| row.get("id")).transpose()?;
+    Ok(Head { newest, version, is_guarded: guarded.map_or(Ok(false), |row| row.get("is_guarded"))? })
 }

@@ -10,8 +10,8 @@ pub(crate) use change::{
     NewWords, archive_artifact, archive_revision, archive_variant, edit_artifact, edit_revision, edit_variant, guard_artifact,
 };
 pub(crate) use find::{
-    Head, Named, artifact_by, default_variant, has_revisions, head_for_commit, is_slug_taken, line, log, revision_by, revision_of, slugs,
-    variant_by,
+    Named, artifact_by, default_variant, has_revisions, head_for_commit, is_slug_taken, line, log, newest_revision, revision_by,
+    revision_of, slugs, variant_by,
 };
 pub(crate) use pages::{artifacts, revisions, simple, unread_artifacts, unread_revisions, variants};
 
@@ -152,7 +152,14 @@ pub(crate) async fn insert_variant(tx: &mut Tx, family: Family, new: &Variant, d
     tx.insert("variants", row).await
 }
 
-pub(crate) async fn insert_revision(tx: &mut Tx, family: Family, new: &Revision, digests: Option<&str>) -> Result<(), StoreError> {
+/// Makes a revision; `data` is the text of what it holds.
+pub(crate) async fn insert_revision(
+    tx: &mut Tx,
+    family: Family,
+    new: &Revision,
+    data: Option<String>,
+    digests: Option<&str>,
+) -> Result<(), StoreError> {
     let row = row! {
         project_id: new.project,
         id: new.id,
@@ -167,7 +174,7 @@ pub(crate) async fn insert_revision(tx: &mut Tx, family: Family, new: &Revision,
         tag_digests: digests,
         meta: new.meta.as_ref(),
         traits: new.traits,
-        data: new.data.as_ref(),
+        data: data,
         message: new.message.as_deref(),
         created_at: new.created_at,
         updated_at: new.updated_at,
