@@ -85,12 +85,12 @@ impl AgentRuns {
             Err(RunError::Store(error)) => return Err(error.into()),
             Err(error) => return Err(invalid(format!("`data.agent`: {error}"))),
         }
-        let configs = self.configs(scope, &config).await.map_err(|error| invalid(format!("`data.tools`: {error}")))?;
-        let toolset = match self.0.parts.agents.toolset_of(scope, &ToolOwner::Configs(configs)).await {
-            Ok(toolset) => toolset,
-            Err(AgentError::Store(error)) => return Err(error.into()),
-            Err(error) => return Err(invalid(format!("`data.tools`: {error}"))),
+        let unusable = |error: AgentError| match error.into_store() {
+            Ok(away) => away.into(),
+            Err(error) => invalid(format!("`data.tools`: {error}")),
         };
+        let configs = self.configs(scope, &config).await.map_err(unusable)?;
+        let toolset = self.0.parts.agents.toolset_of(scope, &ToolOwner::Configs(configs)).await.map_err(unusable)?;
         match toolset.left_out.iter().find(|out| leads_nowhere(&out.reason)) {
             Some(out) => Err(invalid(format!("`data.tools`: `{}`: {}", out.tool, out.reason))),
             None => Ok(()),
@@ -99,7 +99,10 @@ impl AgentRuns {
 
     async fn check_connection(&self, scope: Scope, integration: &str, slug: &str) -> Result<(), WorkflowError> {
         let read = self.0.parts.connections.query(AccountsOf::project(scope.project), Some("native"), Some(integration)).await;
-        let others = read.map_err(|error| WorkflowError::Invalid(format!("`data.model.connection`: {error}")))?;
+        let others = read.map_err(|error| match error.into_store() {
+            Ok(away) => away.into(),
+            Err(error) => WorkflowError::Invalid(format!("`data.model.connection`: {error}")),
+        })?;
         if others.iter().any(|other| other.slug == slug) {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use agents::{AgentRef, ToolOwner};
+use agents::{AgentError, AgentRef, ToolOwner, Toolset};
 use definitions::config::{ConnectionNames, ToolConfig, coerce};
 use kernel::{Budget, Permission, RunId, Scope, Timestamp};
 use models::{Message, Tool};
@@ -105,14 +105,14 @@ impl AgentRuns {
         if !scope.may(Permission::RunWorkflows) && !scope.may(Permission::RunTools) {
             return Ok(Err(failed(403, "Whoever began this run may not run workflows any more.")));
         }
-        let owner = match self.owner(scope, run, &config).await? {
-            Ok(owner) => owner,
-            Err(why) => return Ok(Err(failed(400, why))),
-        };
-        let toolset = match self.0.parts.agents.toolset_of(scope, &owner).await {
-            Ok(toolset) => toolset,
-            Err(agents::AgentError::Store(error)) => return Err(error.into()),
-            Err(error) => return Ok(Err(failed(400, error.to_string()))),
+        let (owner, toolset) = match self.tools_of(scope, run, &config).await {
+            Ok(tools) => tools,
+            Err(error) => {
+                return match error.into_store() {
+                    Ok(away) => Err(away.into()),
+                    Err(error) => Ok(Err(failed(400, error.to_string()))),
+                };
+            }
         };
         let mut conversation = Conversation::new(config.limits, config.model.prices, config.model.context_tokens, names(&theirs));
         let (mut system, mut began, mut next_step) = (None, HashMap::new(), 1);
@@ -156,29 +156,31 @@ impl AgentRuns {
         Ok(Ok(driver))
     }
 
-    /// Whose tools the run has.
-    pub(crate) async fn owner(&self, scope: Scope, run: &AgentRun, config: &AgentConfig) -> Result<Result<ToolOwner, String>, RunError> {
-        if let Some(agent) = run.agent {
-            return Ok(Ok(ToolOwner::Agent(AgentRef::Id(agent))));
-        }
-        Ok(self.configs(scope, config).await.map(ToolOwner::Configs))
+    /// Whose tools the run has, and which they are.
+    async fn tools_of(&self, scope: Scope, run: &AgentRun, config: &AgentConfig) -> Result<(ToolOwner, Toolset), AgentError> {
+        let owner = match run.agent {
+            Some(agent) => ToolOwner::Agent(AgentRef::Id(agent)),
+            None => ToolOwner::Configs(self.configs(scope, config).await?),
+        };
+        let toolset = self.0.parts.agents.toolset_of(scope, &owner).await?;
+        Ok((owner, toolset))
     }
 
     /// The tools that an agent names itself, with those of the MCP servers that it names.
-    pub(crate) async fn configs(&self, scope: Scope, config: &AgentConfig) -> Result<Vec<ToolConfig>, String> {
+    pub(crate) async fn configs(&self, scope: Scope, config: &AgentConfig) -> Result<Vec<ToolConfig>, AgentError> {
         let mut configs = config.tools.clone();
         for name in &config.servers {
-            self.0.parts.catalog.ready(scope.project).await.map_err(|error| error.to_string())?;
+            self.0.parts.catalog.ready(scope.project).await?;
             if self.0.parts.catalog.integration(scope.project, "mcp", name).is_err() {
-                return Err(format!(
+                return Err(AgentError::Invalid(format!(
                     "the MCP server `{name}` is not imported into this project; import it under that name with `toolyard import mcp`"
-                ));
+                )));
             }
-            let connections = self.0.parts.connections.query(scope, Some("mcp"), Some(name)).await.map_err(|error| error.to_string())?;
+            let connections = self.0.parts.connections.query(scope, Some("mcp"), Some(name)).await?;
             let slug = connections.first().map_or_else(|| format!("{name}-main"), |connection| connection.slug.clone());
             let names = ConnectionNames { provider: "mcp".to_owned(), integration: name.clone(), slug };
             let whole = json!({"type": "gateway_connection", "connection": {"provider": names.provider, "integration": names.integration, "slug": names.slug}});
-            configs.push(coerce(&whole).map_err(|error| error.to_string())?);
+            configs.push(coerce(&whole).map_err(|error| AgentError::Invalid(error.to_string()))?);
         }
         Ok(configs)
     }

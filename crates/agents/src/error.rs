@@ -46,3 +46,16 @@ pub enum AgentError {
     #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+impl AgentError {
+    /// The failure of the database behind it, which is nobody's mistake and is over when the database is back.
+    pub fn into_store(self) -> Result<StoreError, Self> {
+        match self {
+            Self::Store(error) => Ok(error),
+            Self::Call(error) => error.into_store().map_err(Self::Call),
+            Self::Catalog(CatalogError::Away(why)) => Ok(StoreError::Away(why)),
+            Self::Connection(error) => error.into_store().map_err(Self::Connection),
+            other => Err(other),
+        }
+    }
+}

@@ -104,6 +104,15 @@ impl CallError {
     pub fn is_uncertain(&self) -> bool {
         matches!(self, Self::Upstream { uncertain: true, .. } | Self::UpstreamServer { .. } | Self::Interrupted(_))
     }
+
+    /// The failure of the database behind it, which is nobody's mistake and is over when the database is back.
+    pub fn into_store(self) -> Result<StoreError, Self> {
+        match self {
+            Self::Store(error) => Ok(error),
+            Self::Connection(error) => error.into_store().map_err(Self::Connection),
+            other => Err(other),
+        }
+    }
 }
 
 impl From<ConnectionError> for CallError {

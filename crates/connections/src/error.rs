@@ -70,6 +70,15 @@ impl ConnectionError {
     pub(crate) fn is_for_people(&self) -> bool {
         !matches!(self, Self::Store(_) | Self::Sealed(_) | Self::Interrupted(_) | Self::BadAttempt)
     }
+
+    /// The failure of the database behind it, which is nobody's mistake and is over when the database is back.
+    pub fn into_store(self) -> Result<StoreError, Self> {
+        match self {
+            Self::Store(error) => Ok(error),
+            Self::Catalog(CatalogError::Away(why)) => Ok(StoreError::Away(why)),
+            other => Err(other),
+        }
+    }
 }
 
 impl From<CatalogError> for ConnectionError {

@@ -7,6 +7,7 @@ use http::Method;
 use kernel::{RunId, Scope};
 use model_fake::{Conversation, Fault, ModelServer, Script, Turn};
 use serde_json::{Value, json};
+use store::args;
 
 use crate::approvals::{ask_before, decide};
 use crate::end_users::{connect_for, key_used};
@@ -72,6 +73,16 @@ async fn as_user(test: &Test, user: &str, method: Method, path: &str, body: Opti
     test.send(crate::support::with_body(request.header("toolyard-end-user", user), body)).await
 }
 
+/// An agent that makes one thing, for which it needs a person's word.
+async fn careful_maker(test: &Test) -> (Fake, ModelServer) {
+    let turns = [Turn::call(MAKE, json!({"title": "paid"})), Turn::say("Done with it.")];
+    let (fake, model) = (Fake::start().await, ModelServer::start(Script::turns(turns)).await);
+    test.connect_fake(&fake, "main").await;
+    ask_before(test, "tools.native.fake.MAKE_*", "ask").await;
+    workflow(test, "maker", agent(&model, |_| {})).await;
+    (fake, model)
+}
+
 on_both! {
     async fn an_agent_calls_its_tools_and_answers(test: &Test) {
         let (fake, model) = (Fake::start().await, ModelServer::start(Script::turns([
@@ -112,13 +123,7 @@ on_both! {
     }
 
     async fn a_person_decides_while_nothing_runs(test: &Test) {
-        let (fake, model) = (Fake::start().await, ModelServer::start(Script::turns([
-            Turn::call(MAKE, json!({"title": "paid"})),
-            Turn::say("Done with it."),
-        ])).await);
-        test.connect_fake(&fake, "main").await;
-        ask_before(test, "tools.native.fake.MAKE_*", "ask").await;
-        workflow(test, "maker", agent(&model, |_| {})).await;
+        let (fake, model) = careful_maker(test).await;
         let before = fake.seen().len();
         for decision in ["approve", "deny"] {
             let answer = invoke(test, "maker", json!({"message": decision})).await.expect(202);
@@ -136,6 +141,21 @@ on_both! {
         }
         let told = model.asked().last().unwrap().conversation.last_results().join(" ");
         assert!(told.contains("was denied: because"), "{told}");
+    }
+
+    async fn a_database_that_fails_for_a_while_ends_no_run(test: &Test) {
+        let _servers = careful_maker(test).await;
+        let answer = invoke(test, "maker", json!({})).await.expect(202);
+        until("nothing is held in memory", async || test.yard.agent_runs.running() == 0).await;
+        decide(test, answer["data"]["outputs"]["approval"]["id"].as_str().unwrap(), "approve").await;
+        test.yard.db.execute("alter table gateway_connections rename to connections_aside", args![]).await.unwrap();
+        test.yard.agent_runs.start().await.unwrap();
+        let later = "select id from agent_runs where state = 'ready' and due_at > $1";
+        until("the run is put off", async || !test.yard.db.all(later, args![test.clock.now()]).await.unwrap().is_empty()).await;
+        test.yard.db.execute("alter table connections_aside rename to gateway_connections", args![]).await.unwrap();
+        test.clock.advance(Duration::from_secs(5));
+        let run = ended(test, &answer).await;
+        assert_eq!((&run["agent"]["state"], &run["outputs"]["text"]), (&json!("done"), &json!("Done with it.")), "{run:#}");
     }
 
     async fn limits_end_a_run_with_what_it_knows(test: &Test) {
