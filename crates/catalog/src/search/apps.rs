@@ -201,7 +201,8 @@ fn singular(form: &str) -> &str {
 /// Whether two words differ by one letter more, less, changed or swapped with its neighbour.
 fn one_edit(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
-    if left.len().abs_diff(right.len()) > 1 {
+    // What changes one end leaves the other.
+    if left.len().abs_diff(right.len()) > 1 || (left.first() != right.first() && left.last() != right.last()) {
         return false;
     }
     let start = left.iter().zip(right).take_while(|(x, y)| x == y).count();

@@ -158,7 +158,7 @@ impl<'a> Shard<'a> {
     }
 
     /// What each app adds to the score of its documents.
-    pub(super) fn of_apps(&self, named: &[(u32, f32)], scale: &Scoring<'_>) -> Vec<f32> {
+    fn of_apps(&self, named: &[(u32, f32)], scale: &Scoring<'_>) -> Vec<f32> {
         let mut added: Vec<f32> = self.prior.iter().map(|prior| scale.weights.prior * prior * scale.prior_share()).collect();
         for (app, strength) in named {
             added[*app as usize] += scale.weights.app * strength * scale.view.focus;
@@ -167,24 +167,21 @@ impl<'a> Shard<'a> {
     }
 
     /// The most that each document can score, in their order, by what is quickly known of it.
-    pub(super) fn at_most<'s>(&'s self, of_apps: &'s [f32], scale: &'s Scoring<'_>) -> impl Iterator<Item = f32> {
-        let w = scale.weights;
+    pub(super) fn at_most(&self, named: &[(u32, f32)], scale: &Scoring<'_>) -> Vec<f32> {
+        let (w, of_apps) = (scale.weights, self.of_apps(named, scale));
         let words = &self.evidence.words[..];
         // Where nothing is known of the meaning, words stand in for it.
         let (meaning, per_meaning) = match self.nearness() {
             [] => (words, w.dense * ROUNDED / scale.most),
             known => (known, scale.per_cosine),
         };
-        let known = self.index.entries.iter().zip(words).zip(meaning).enumerate();
-        known.map(move |(at, ((entry, words), meaning))| {
-            let example = self.evidence.example.get(at).map_or(0.0, |example| w.example * example);
-            words * scale.per_word
-                + meaning.max(0.0) * per_meaning
-                + of_apps[entry.app as usize]
-                + w.usage * entry.usage
-                + example
-                + scale.rest
-        })
+        let known = self.index.entries.iter().zip(words).zip(meaning);
+        let quick = |((entry, words), meaning): ((&Entry, &f32), &f32)| {
+            words * scale.per_word + meaning.max(0.0) * per_meaning + of_apps[entry.app as usize] + w.usage * entry.usage + scale.rest
+        };
+        let mut bounds: Vec<f32> = known.map(quick).collect();
+        bounds.iter_mut().zip(&self.evidence.example).for_each(|(bound, example)| *bound += w.example * example);
+        bounds
     }
 
     /// The sum of all evidence for a document; nothing in common is zero.
