@@ -71,7 +71,7 @@ impl Weights {
             same: 0.5,
             hint: 0.7,
             lexical: 0.58,
-            dense: 0.5,
+            dense: 0.6,
             example: 0.5,
             example_variant: 1.0,
             name_cover: 0.08,
