@@ -229,7 +229,8 @@ async fn kill_again_and_again(database: Option<String>, count: usize) {
     for row in &rows {
         assert_eq!((row.get::<String>("state").unwrap().as_str(), row.get::<i64>("code").unwrap()), ("done", 200));
     }
-    let recorded = db.optional("select count(*) as found from workflow_runs", args![]).await.unwrap().unwrap();
+    // A node without a free connection to the database refuses with 503, which has a row of its own, and the caller asks again.
+    let recorded = db.optional("select count(*) as found from workflow_runs where code = 200", args![]).await.unwrap().unwrap();
     assert_eq!(recorded.get::<i64>("found").unwrap().unsigned_abs(), runs, "each is recorded once");
     let (written, told) = (counting.written.lock().unwrap().clone(), told.lock().unwrap().clone());
     let (mut unknown, mut lost) = (0, 0);
