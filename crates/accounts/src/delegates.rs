@@ -31,7 +31,8 @@ impl Accounts {
         }
         let now = self.clock.now();
         if row.get::<Option<Timestamp>>("last_used_at")?.is_none_or(|last| last.plus(NOTED_EVERY) <= now) {
-            let sql = "update oauth_grants set last_used_at = $3 where project_id = $1 and id = $2";
+            // A note that was held up takes nothing back that somebody wrote since.
+            let sql = "update oauth_grants set last_used_at = $3 where project_id = $1 and id = $2 and coalesce(last_used_at, $3) <= $3";
             self.db.execute(sql, args![project, grant, now]).await?;
         }
         let giver = match (row.get::<Option<UserId>>("user_id")?, row.get::<Option<KeyId>>("key_id")?) {

@@ -86,7 +86,7 @@ impl Grants {
         let note = self.0.notes.clone().read_owned().await;
         tokio::spawn(async move {
             let _note = note;
-            let sql = "update oauth_grants set last_used_at = $3 where project_id = $1 and id = $2";
+            let sql = "update oauth_grants set last_used_at = $3 where project_id = $1 and id = $2 and coalesce(last_used_at, $3) <= $3";
             if let Err(error) = db.execute(sql, args![project, id, now]).await {
                 tracing::warn!(grant = %id, %error, "cannot note that a grant was used");
             }
