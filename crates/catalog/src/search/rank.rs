@@ -1,10 +1,11 @@
 //! From evidence to an order: one sum per document, the best of each first.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use super::{
     confidence::{self, AnswerFeatures},
-    dense::{Embedder, Probe},
+    dense::{Embedder, Probe, larger, largest},
     document::Kind,
     index::{Change, Entry, Index},
     query::{Query, vectors_of},
@@ -18,6 +19,9 @@ use super::{
 const LOOKED_AT_CLOSELY: usize = 128;
 /// From which share of the highest bound on documents are looked at, one after the other.
 const LIKELY: [f32; 3] = [0.75, 0.6, 0.0];
+
+/// How many documents are passed over together, where none of them can be among the best.
+const BLOCK: usize = 64;
 
 /// What to search for besides the words.
 #[derive(Debug, Clone, Default)]
@@ -136,30 +140,33 @@ pub fn search(indexes: &[&Index], use_case: &str, limit: usize, options: &Option
 fn best(shards: &[Shard<'_>], scale: &Scoring<'_>, limit: usize, is_wanted: impl Fn(&Entry) -> bool) -> Vec<Scored> {
     let mut found: Vec<Scored> = Vec::with_capacity(2 * limit);
     let bounds: Vec<Vec<f32>> = shards.iter().zip(&scale.view.named).map(|(shard, named)| shard.at_most(named, scale)).collect();
-    let highest = bounds.iter().flatten().copied().fold(0.0, f32::max);
+    let highest = bounds.iter().map(|bounds| largest(bounds)).fold(0.0, larger);
     let (mut least, mut above) = (0.0_f32, f32::INFINITY);
     // The likeliest first: most of the rest then needs no look.
     for share in LIKELY {
         let from = highest * share;
         for (at, (shard, bounds)) in shards.iter().zip(&bounds).enumerate() {
-            for (entry, at_most) in (0_u32..).zip(bounds) {
-                if *at_most <= least.max(from) || *at_most > above || !is_wanted(&shard.index.entries[entry as usize]) {
+            for (block, first) in bounds.chunks(BLOCK).zip((0_u32..).step_by(BLOCK)) {
+                if largest(block) <= least.max(from) {
                     continue;
                 }
-                let score = shard.score(entry, &scale.view.named[at], scale);
-                if score > least {
-                    found.push((score, at, entry));
-                }
-                if found.len() >= 2 * limit {
-                    best_first(&mut found, limit);
-                    least = found.last().map_or(0.0, |last| last.0);
+                for (entry, at_most) in (first..).zip(block) {
+                    if *at_most <= least.max(from) || *at_most > above || !is_wanted(&shard.index.entries[entry as usize]) {
+                        continue;
+                    }
+                    let score = shard.score(entry, &scale.view.named[at], scale);
+                    if score > least {
+                        found.push((score, at, entry));
+                    }
+                    if found.len() >= 2 * limit {
+                        least = keep_best(&mut found, limit);
+                    }
                 }
             }
         }
         above = from;
-        if found.len() > limit {
-            best_first(&mut found, limit);
-            least = found.last().map_or(0.0, |last| last.0);
+        if found.len() >= limit {
+            least = keep_best(&mut found, limit);
         }
     }
     best_first(&mut found, limit);
@@ -182,14 +189,25 @@ fn share_within_apps(best: &mut [Scored], shards: &[Shard<'_>], share: f32) {
     }
 }
 
-/// Keeps the best `limit` in order; equal scores keep the order of the documents.
+/// Better ones first; equal scores keep the order of the documents.
+fn by_score(a: &Scored, b: &Scored) -> Ordering {
+    b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)))
+}
+
+/// Keeps the best `limit`, which there are, in any order; the score of the last of them.
+fn keep_best(found: &mut Vec<Scored>, limit: usize) -> f32 {
+    let (_, last, _) = found.select_nth_unstable_by(limit - 1, by_score);
+    let least = last.0;
+    found.truncate(limit);
+    least
+}
+
+/// Keeps the best `limit` in order.
 fn best_first(found: &mut Vec<Scored>, limit: usize) {
-    let order = |a: &Scored, b: &Scored| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)));
     if found.len() > limit {
-        found.select_nth_unstable_by(limit, order);
-        found.truncate(limit);
+        keep_best(found, limit);
     }
-    found.sort_unstable_by(order);
+    found.sort_unstable_by(by_score);
 }
 
 fn hits(

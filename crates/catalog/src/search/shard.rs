@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     confidence::{self, AnswerFeatures},
-    dense::Probe,
+    dense::{Probe, larger, largest},
     document::Kind,
     index::{Change, Entry, Index},
     query::Query,
@@ -53,8 +53,8 @@ impl<'a> Scoring<'a> {
     pub(super) fn new(shards: &[Shard<'_>], terms: &[WeightedTerm<'_>], view: &'a View, weights: &'a Weights) -> Self {
         // A long use case has several wishes and tells what to do them with, so nothing holds much of it.
         let enough = weights.enough * view.focus * view.focus * terms.iter().map(WeightedTerm::most).sum::<f32>();
-        let most = shards.iter().flat_map(|s| &s.evidence.words).copied().fold(enough, f32::max).max(f32::MIN_POSITIVE);
-        let nearest = shards.iter().flat_map(Shard::nearness).copied().fold(0.0, f32::max).max(f32::MIN_POSITIVE);
+        let most = shards.iter().map(|shard| largest(&shard.evidence.words)).fold(enough, larger).max(f32::MIN_POSITIVE);
+        let nearest = shards.iter().map(|shard| largest(shard.nearness())).fold(0.0, larger).max(f32::MIN_POSITIVE);
         let rest = weights.name_cover + view.focus * (weights.verb + weights.event * view.event.abs());
         Self {
             view,
@@ -177,7 +177,7 @@ impl<'a> Shard<'a> {
         };
         let known = self.index.entries.iter().zip(words).zip(meaning);
         let quick = |((entry, words), meaning): ((&Entry, &f32), &f32)| {
-            words * scale.per_word + meaning.max(0.0) * per_meaning + of_apps[entry.app as usize] + w.usage * entry.usage + scale.rest
+            words * scale.per_word + larger(*meaning, 0.0) * per_meaning + of_apps[entry.app as usize] + w.usage * entry.usage + scale.rest
         };
         let mut bounds: Vec<f32> = known.map(quick).collect();
         bounds.iter_mut().zip(&self.evidence.example).for_each(|(bound, example)| *bound += w.example * example);
