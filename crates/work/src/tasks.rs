@@ -11,8 +11,10 @@ use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 
 use crate::SMALL;
 
-/// How many threads these tasks have.
+/// How many threads these tasks have, and how many more for what waits or works in place: were they all at work at once, the scheduler would
+/// give them a good part of the processors, however little each may have.
 const THREADS: usize = 2;
+const MORE_THREADS: usize = 2;
 
 #[derive(Debug, Default)]
 pub(crate) struct TaskThreads(OnceLock<Option<Runtime>>);
@@ -22,7 +24,12 @@ impl TaskThreads {
     pub(crate) fn handle(&self) -> Option<Handle> {
         let start = || {
             let mut threads = Builder::new_multi_thread();
-            threads.worker_threads(THREADS).thread_name("large-tasks").on_thread_start(crate::pool::stand_back).enable_all();
+            threads
+                .worker_threads(THREADS)
+                .max_blocking_threads(MORE_THREADS)
+                .thread_name("large-tasks")
+                .on_thread_start(crate::pool::stand_back)
+                .enable_all();
             let started = threads.build();
             started.inspect_err(|error| tracing::error!(%error, "the threads for large tasks could not be started")).ok()
         };

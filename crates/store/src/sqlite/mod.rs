@@ -27,9 +27,10 @@ pub(crate) use connection::{Connection, Effort};
 
 /// How many readers are kept open. There are never more in use than threads.
 const READERS: usize = 8;
-/// After how many pages the log is written back into the file, beside the writers; and after how many they wait for it, because a log that is
-/// written to all the time is never all written back.
+/// After how many pages the log is written back into the file, beside the writers; after how many they wait for the rest of it, because a log
+/// that is written to all the time is never all written back; and after how many they wait for all of it, because they outrun it.
 const LOG: u32 = 4_000;
+const LONG_LOG: u32 = 2 * LOG;
 const LONGEST_LOG: u32 = 4 * LOG;
 
 /// How many rows are written before others get the thread.
@@ -162,6 +163,18 @@ impl SqliteFile {
         flushed.await?.map_err(|error| StoreError::NotWritable { why: DISK_FAILS, cause: error.into() })
     }
 
+    /// Writes the log back into the file beside the writers. They wait only for the rest of a long one, which was written meanwhile.
+    fn write_back(&self, is_long: bool) -> rusqlite::Result<()> {
+        let beside = || self.checkpoint(|| Connection::checkpoint_beside(&self.0.file));
+        beside()?;
+        if !is_long {
+            return Ok(());
+        }
+        // What was written in the long while that this took is not for the writers to wait for either.
+        beside()?;
+        self.0.writer.blocking_lock().as_mut().map_or(Ok(()), |writer| self.checkpoint(|| writer.checkpoint()))
+    }
+
     fn checkpoint(&self, write_back: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         let _held = self.0.checkpoint.lock().unwrap_or_else(PoisonError::into_inner);
         write_back()
@@ -187,13 +200,12 @@ pub(crate) struct Turn(pub(crate) OwnedMappedMutexGuard<Option<Connection>, Conn
 impl Turn {
     /// Lets the next one write, and sees to a log that has grown long. That waits for the disk.
     fn end(mut self, file: &SqliteFile) {
-        let file = file.clone();
-        if self.0.log() >= LONGEST_LOG {
+        let (log, file) = (self.0.log(), file.clone());
+        if log >= LONGEST_LOG {
             tokio::task::spawn_blocking(move || file.checkpoint(|| self.0.checkpoint()).unwrap_or_else(|error| complain(&error)));
         } else if self.0.is_checkpoint_due(LOG) {
-            tokio::task::spawn_blocking(move || {
-                file.checkpoint(|| Connection::checkpoint_beside(&file.0.file)).unwrap_or_else(|error| complain(&error));
-            });
+            let is_long = log >= LONG_LOG;
+            tokio::task::spawn_blocking(move || file.write_back(is_long).unwrap_or_else(|error| complain(&error)));
         }
     }
 }
