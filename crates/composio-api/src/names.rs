@@ -7,10 +7,11 @@
 //! `toolkit.trigger_type(event)`.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use catalog::{Action, Catalog, Event, Integration, Reach};
 use kernel::{ProjectId, Scope, hex, suggest};
+use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use work::in_place;
 
@@ -20,7 +21,7 @@ use crate::{ApiError, ComposioApi, Refusal, versions};
 const MAX_SLUG: usize = 64;
 /// How many letters of a digest make a slug unlike others.
 const DIGEST: usize = 8;
-/// How many tables are kept; the one not asked for the longest goes first.
+/// How many tables are kept.
 const MAX_TABLES: usize = 64;
 /// About how many bytes of work a toolkit is for whoever makes a table.
 const TOOLKIT_WEIGHT: usize = 512;
@@ -260,13 +261,13 @@ fn digest(text: &str) -> String {
 }
 
 /// The tables of lists that were asked for of late, by the editions of all sources.
-#[derive(Debug, Default)]
-pub(crate) struct NamesCache(Mutex<Tables>);
+#[derive(Debug)]
+pub(crate) struct NamesCache(Cache<Vec<u64>, Arc<Names>>);
 
-#[derive(Debug, Default)]
-struct Tables {
-    all: HashMap<Vec<u64>, (u64, Arc<Names>)>,
-    clock: u64,
+impl Default for NamesCache {
+    fn default() -> Self {
+        Self(Cache::new(MAX_TABLES))
+    }
 }
 
 impl NamesCache {
@@ -274,31 +275,14 @@ impl NamesCache {
         let providers = catalog.providers();
         let sources: Vec<_> = providers.iter().map(|provider| catalog.source(provider.key)).collect::<Result<_, _>>()?;
         let editions: Vec<u64> = sources.iter().map(|source| source.edition(project)).collect();
-        let known = {
-            let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            tables.clock += 1;
-            let now = tables.clock;
-            tables.all.get_mut(&editions).map(|(used, names)| {
-                *used = now;
-                names.clone()
-            })
-        };
-        if let Some(names) = known {
+        if let Some(names) = self.0.get(&editions) {
             return Ok(names);
         }
         let integrations: Vec<Arc<Integration>> = sources.iter().flat_map(|source| source.integrations(project)).collect();
         let names = Arc::new(in_place(integrations.len() * TOOLKIT_WEIGHT, move || Names::of(integrations)));
         // A list that became another one meanwhile is not kept under the old edition.
-        let is_same = sources.iter().zip(&editions).all(|(source, edition)| source.edition(project) == *edition);
-        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_same {
-            if tables.all.len() >= MAX_TABLES
-                && let Some(oldest) = tables.all.iter().min_by_key(|(_, (used, _))| *used).map(|(key, _)| key.clone())
-            {
-                tables.all.remove(&oldest);
-            }
-            let now = tables.clock;
-            tables.all.insert(editions, (now, names.clone()));
+        if sources.iter().zip(&editions).all(|(source, edition)| source.edition(project) == *edition) {
+            self.0.insert(editions, names.clone());
         }
         Ok(names)
     }
