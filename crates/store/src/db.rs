@@ -106,19 +106,19 @@ impl Db {
     /// The row that a writing query returns, if there is one.
     pub fn returning<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Option<Row>> {
         let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.write(query?, Want::First).await?.first()) })
+        Box::pin(async move { Ok(self.write(query?, Want::First, Changes::written(sql)).await?.first()) })
     }
 
     /// How many rows a writing query changed.
     pub fn execute<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, u64> {
         let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.write(query?, Want::Changes).await?.changes) })
+        Box::pin(async move { Ok(self.write(query?, Want::Changes, Changes::written(sql)).await?.changes) })
     }
 
     /// The rows that a writing query returns.
     pub fn returning_all<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Vec<Row>> {
         let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.write(query?, Want::All).await?.rows) })
+        Box::pin(async move { Ok(self.write(query?, Want::All, Changes::written(sql)).await?.rows) })
     }
 
     /// Makes a row.
@@ -133,14 +133,13 @@ impl Db {
     }
 
     async fn write_rows(&self, many: Many<'_>) -> Result<u64, StoreError> {
+        let written = Changes::written(many.table());
         if many.len() == 1 {
-            let query = Query::new(many.sql(1, &[]), many.into_values())?;
-            return Ok(self.write(query, Want::Changes).await?.changes);
+            return Ok(self.write(many.into_query()?, Want::Changes, written).await?.changes);
         }
         if let Self::Postgres(server) = self
             && many.is_one_statement()
         {
-            let written = Changes::written(many.table());
             let changes = run_many(&mut *server.acquire().await?, many).await;
             self.changes().note(written);
             return changes;
@@ -164,8 +163,7 @@ impl Db {
         }
     }
 
-    async fn write(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
-        let written = Changes::written(&query.sql);
+    async fn write(&self, query: Query<'_>, want: Want, written: u64) -> Result<Reply, StoreError> {
         let reply = match self {
             Self::Sqlite(file) => file.write(query, want).await,
             Self::Postgres(server) => run(&mut *server.acquire().await?, query, want).await,

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::Arg;
+use crate::query::Query;
+use crate::{Arg, StoreError};
 
 /// How many rows one statement takes on PostgreSQL, the largest first: a few sizes, so that each is prepared once.
 const SIZES: [usize; 5] = [256, 64, 16, 4, 1];
@@ -67,8 +68,9 @@ impl<'a> Many<'a> {
         &self.values
     }
 
-    pub(crate) fn into_values(self) -> Vec<Arg<'a>> {
-        self.values
+    /// The statement for the one row that there is.
+    pub(crate) fn into_query(self) -> Result<Query<'a>, StoreError> {
+        Ok(Query { is_in_order: true, ..Query::new(self.sql(1, &[]), self.values)? })
     }
 
     /// The values of each row.
@@ -103,21 +105,27 @@ impl<'a> Many<'a> {
 
     /// The statement for so many rows, which gives back these columns of those that it wrote.
     pub(crate) fn sql(&self, rows: usize, returned: &[&str]) -> String {
-        let columns = self.columns.join(", ");
-        let mut sql = match self.form {
-            Form::Insert { table, .. } => format!("insert into {table} ({columns}) values "),
-            Form::With(_) => format!("with v ({columns}) as (values "),
+        let mut sql = String::with_capacity(256 + self.columns.len() * (16 + 6 * rows));
+        let (before, after) = match self.form {
+            Form::Insert { table, .. } => (["insert into ", table, " ("], ") values "),
+            Form::With(_) => (["with v", " ", "("], ") as (values "),
         };
-        let mut number = 0;
-        for row in 0..rows {
-            sql.push_str(if row == 0 { "(" } else { ", (" });
-            for column in 0..self.columns.len() {
-                number += 1;
-                let comma = if column == 0 { "" } else { ", " };
-                let _ = write!(sql, "{comma}${number}");
-            }
-            sql.push(')');
+        sql.extend(before);
+        for (place, column) in self.columns.iter().enumerate() {
+            sql.push_str(if place == 0 { "" } else { ", " });
+            sql.push_str(column);
         }
+        sql.push_str(after);
+        for number in 0..rows * self.columns.len() {
+            let (row, column) = (number / self.columns.len(), number % self.columns.len());
+            sql.push_str(match (row, column) {
+                (0, 0) => "($",
+                (_, 0) => "), ($",
+                _ => ", $",
+            });
+            push_number(&mut sql, number + 1);
+        }
+        sql.push(')');
         let table = match self.form {
             Form::Insert { rest, .. } => {
                 let _ = write!(sql, " {rest}");
@@ -134,6 +142,14 @@ impl<'a> Many<'a> {
         }
         sql
     }
+}
+
+/// Writes a number without the machinery of formats: this stands on the path of every call.
+fn push_number(text: &mut String, number: usize) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 #[cfg(test)]

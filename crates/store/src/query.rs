@@ -12,6 +12,8 @@ use crate::{Arg, Many, Row, StoreError};
 pub(crate) struct Query<'a> {
     pub(crate) sql: Cow<'static, str>,
     pub(crate) args: Vec<Arg<'a>>,
+    /// Whether its arguments stand in the text in the order of their numbers, each once.
+    pub(crate) is_in_order: bool,
 }
 
 /// What is wanted of a statement.
@@ -42,12 +44,12 @@ impl<'a> Query<'a> {
     pub(crate) fn new(sql: impl Into<Cow<'static, str>>, args: impl IntoIterator<Item = Arg<'a>>) -> Result<Self, StoreError> {
         let args: Vec<Arg<'a>> = args.into_iter().collect();
         args.iter().try_for_each(Arg::check)?;
-        Ok(Self { sql: sql.into(), args })
+        Ok(Self { sql: sql.into(), args, is_in_order: false })
     }
 
     /// The same without borrowed values, for another thread.
     pub(crate) fn into_owned(self) -> Query<'static> {
-        Query { sql: self.sql, args: self.args.into_iter().map(Arg::into_owned).collect() }
+        Query { sql: self.sql, args: self.args.into_iter().map(Arg::into_owned).collect(), is_in_order: self.is_in_order }
     }
 }
 

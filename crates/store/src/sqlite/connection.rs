@@ -148,7 +148,11 @@ impl Connection {
     pub(crate) fn run(&mut self, query: &Query<'_>, want: Want, effort: Effort) -> rusqlite::Result<Reply> {
         self.set_effort(effort)?;
         let mut statement = self.inner.prepare_cached(&query.sql)?;
-        bind(&mut statement, &query.args)?;
+        if query.is_in_order {
+            bind_in_order(&mut statement, &query.args)?;
+        } else {
+            bind(&mut statement, &query.args)?;
+        }
         let columns: Arc<[Box<str>]> = match want {
             Want::Changes => Arc::default(),
             Want::All | Want::First => statement.column_names().into_iter().map(Box::from).collect(),
@@ -176,13 +180,13 @@ impl Connection {
         Ok(reply)
     }
 
-    /// Runs a statement once for the values of each row; how many rows each of them changed.
+    /// Runs a statement once for the values of each row, which stand in its text in their order; how many rows each of them changed.
     pub(crate) fn run_each(&mut self, sql: &str, rows: &[&[Arg<'_>]]) -> rusqlite::Result<Vec<u64>> {
         self.set_effort(Effort::Full)?;
         let mut statement = self.inner.prepare_cached(sql)?;
         rows.iter()
             .map(|values| {
-                bind(&mut statement, values)?;
+                bind_in_order(&mut statement, values)?;
                 statement.raw_execute().map(|changes| changes as u64)
             })
             .collect()
@@ -205,6 +209,15 @@ fn bytes_of(value: &Value) -> usize {
 /// Whether a brief statement was given up, and may be run again with all the time it needs.
 pub(crate) fn is_given_up(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::OperationInterrupted | ErrorCode::DatabaseBusy))
+}
+
+/// Arguments that stand in the text in the order of their numbers. SQLite takes long to tell the name of each of many.
+fn bind_in_order(statement: &mut Statement<'_>, args: &[Arg<'_>]) -> rusqlite::Result<()> {
+    let wanted = statement.parameter_count();
+    if wanted != args.len() {
+        return Err(rusqlite::Error::InvalidParameterCount(args.len(), wanted));
+    }
+    (1..).zip(args).try_for_each(|(index, arg)| statement.raw_bind_parameter(index, arg))
 }
 
 /// SQLite numbers `$3` by where it first stands in the text, PostgreSQL by its digits.
