@@ -149,7 +149,7 @@ fn push_number(text: &mut String, number: usize) {
     if number >= 10 {
         push_number(text, number / 10);
     }
-    text.push(char::from(b'0' + (number % 10) as u8));
+    text.push(char::from(b"0123456789"[number % 10]));
 }
 
 #[cfg(test)]
