@@ -106,11 +106,16 @@ impl<'a> Many<'a> {
     /// The statement for so many rows, which gives back these columns of those that it wrote.
     pub(crate) fn sql(&self, rows: usize, returned: &[&str]) -> String {
         let mut sql = String::with_capacity(256 + self.columns.len() * (16 + 6 * rows));
-        let (before, after) = match self.form {
-            Form::Insert { table, .. } => (["insert into ", table, " ("], ") values "),
-            Form::With(_) => (["with v", " ", "("], ") as (values "),
+        let after = match self.form {
+            Form::Insert { table, .. } => {
+                sql.extend(["insert into ", table, " ("]);
+                ") values "
+            }
+            Form::With(_) => {
+                sql.push_str("with v (");
+                ") as (values "
+            }
         };
-        sql.extend(before);
         for (place, column) in self.columns.iter().enumerate() {
             sql.push_str(if place == 0 { "" } else { ", " });
             sql.push_str(column);
