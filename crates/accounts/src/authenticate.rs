@@ -65,7 +65,7 @@ impl Authenticator {
         let note = self.notes.clone().read_owned().await;
         tokio::spawn(async move {
             let _note = note;
-            let sql = "update api_keys set last_used_at = $2 where id = $1";
+            let sql = "update api_keys set last_used_at = $2 where id = $1 and coalesce(last_used_at, $2) <= $2";
             if let Err(error) = db.execute(sql, args![id, now]).await {
                 tracing::warn!(key = %id, %error, "cannot note that a key was used");
             }
