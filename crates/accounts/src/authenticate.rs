@@ -35,6 +35,7 @@ impl Authenticator {
     }
 
     /// The scope of a key that a person pasted when they signed in, if it is still good.
+    #[kernel::boxed]
     pub async fn key_scope(&self, key: KeyId) -> Result<Option<Scope>, StoreError> {
         let sql = concat!("select ", columns!(), " from api_keys where id = $1 and revoked_at is null");
         let row = self.db.optional(sql, args![key]).await?;
@@ -42,6 +43,7 @@ impl Authenticator {
     }
 
     /// The scope of a key, or nothing for a key that is unknown or revoked.
+    #[kernel::boxed]
     pub async fn authenticate(&self, key: &str) -> Result<Option<Scope>, StoreError> {
         let hash = KeyHash::of(key);
         self.known.or_find(hash, || self.read(&hash)).await
@@ -85,6 +87,7 @@ impl Authenticator {
 
     /// Waits until a key is revoked, a member is removed, a grant has ended or their project is gone: at once where that happened on this node, else within a
     /// second or so. The operator does not end.
+    #[kernel::boxed]
     pub async fn ended(&self, key: KeyId) {
         if key == KeyId::nil() {
             std::future::pending::<()>().await;

@@ -15,6 +15,7 @@ pub struct FirstStart {
 
 impl Accounts {
     /// Makes the default project and its owner's key, unless there are projects already. Nodes that start together make one.
+    #[kernel::boxed]
     pub async fn bootstrap(&self) -> Result<Option<FirstStart>, AccountError> {
         if self.db.optional("select id from projects limit 1", args![]).await?.is_some() {
             return Ok(None);

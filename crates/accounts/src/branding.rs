@@ -125,6 +125,7 @@ impl Branding {
 }
 
 impl Accounts {
+    #[kernel::boxed]
     pub async fn branding(&self, project: ProjectId) -> Result<Branding, AccountError> {
         let sql = "select name, accent, background, logo from project_branding where project_id = $1";
         let row = self.db.optional(sql, args![project]).await?;
@@ -132,6 +133,7 @@ impl Accounts {
     }
 
     /// Puts a branding in the place of the one before.
+    #[kernel::boxed]
     pub async fn set_branding(&self, scope: Scope, branding: &Branding) -> Result<(), AccountError> {
         let sql = "insert into project_branding (project_id, name, accent, background, logo, updated_at, updated_by_id) \
                    values ($1, $2, $3, $4, $5, $6, $7) on conflict (project_id) do update set name = excluded.name, accent = excluded.accent, \

@@ -114,6 +114,7 @@ pub struct Holder {
 }
 
 impl Accounts {
+    #[kernel::boxed]
     pub async fn create_key(&self, project: ProjectId, new: NewKey) -> Result<(Key, PlainKey), AccountError> {
         let mut tx = self.db.begin().await?;
         if tx.optional("select id from projects where id = $1", args![project]).await?.is_none() {
@@ -125,6 +126,7 @@ impl Accounts {
     }
 
     /// The keys of one project, or of all of them.
+    #[kernel::boxed]
     pub async fn list_keys(&self, project: Option<ProjectId>) -> Result<Vec<Key>, AccountError> {
         let sql = concat!("select ", columns!(), " from api_keys where $1 is null or project_id = $1 order by created_at, id");
         self.authenticator.noted().await;
@@ -133,6 +135,7 @@ impl Accounts {
     }
 
     /// The keys of a project, the newest first. The index by project finds the few that there are, and they are sorted as they are read.
+    #[kernel::boxed]
     pub async fn project_keys(&self, project: ProjectId, before: Option<KeyId>, size: PageSize) -> Result<Page<Key>, AccountError> {
         let sql = page_sql!(
             select columns!(),
@@ -148,6 +151,7 @@ impl Accounts {
     }
 
     /// Makes a key in the name of a caller, who can give nothing that they do not have.
+    #[kernel::boxed]
     pub async fn give_key(&self, scope: &Scope, new: NewKey) -> Result<(Key, PlainKey), AccountError> {
         check_name(&new.name)?;
         let missing: Vec<String> = new.permissions().iter().filter(|given| !scope.may(*given)).map(|given| format!("`{given}`")).collect();
@@ -166,6 +170,7 @@ impl Accounts {
     }
 
     /// Removes a key that could not be finished, before anybody was shown it.
+    #[kernel::boxed]
     pub async fn discard_key(&self, project: ProjectId, id: KeyId) -> Result<(), AccountError> {
         self.db.execute("delete from api_keys where project_id = $1 and id = $2", args![project, id]).await?;
         self.authenticator.forget();
@@ -173,6 +178,7 @@ impl Accounts {
     }
 
     /// Whose keys, memberships and grants a project has, or had: for records that name them.
+    #[kernel::boxed]
     pub async fn holders(&self, project: ProjectId) -> Result<HashMap<KeyId, Holder>, StoreError> {
         let sql = "select k.id, k.name, k.user_id, coalesce(u.name, u.email) as person, null as client from api_keys k \
                    left join users u on u.id = k.user_id where k.project_id = $1 union all \
@@ -189,6 +195,7 @@ impl Accounts {
 
     /// What somebody may do now who did something with this key before: by the same key, by the newest other key of the same user, or as a
     /// member. What a client began for somebody is held to what it was granted.
+    #[kernel::boxed]
     pub async fn acting(&self, project: ProjectId, key: KeyId, user: Option<UserId>) -> Result<Option<Scope>, StoreError> {
         match self.delegate(project, key).await? {
             Delegate::None => {}
@@ -212,6 +219,7 @@ impl Accounts {
     }
 
     /// Revokes a key; revoking it again changes nothing.
+    #[kernel::boxed]
     pub async fn revoke_key(&self, id: KeyId) -> Result<Key, AccountError> {
         let sql = concat!("update api_keys set revoked_at = coalesce(revoked_at, $2) where id = $1 returning ", columns!());
         let row = self.db.returning(sql, args![id, self.clock.now()]).await?.ok_or(AccountError::KeyNotFound)?;
@@ -220,6 +228,7 @@ impl Accounts {
     }
 
     /// Revokes a key of a project; revoking it again changes nothing.
+    #[kernel::boxed]
     pub async fn revoke_project_key(&self, project: ProjectId, id: KeyId) -> Result<(), AccountError> {
         let sql = "update api_keys set revoked_at = coalesce(revoked_at, $3) where project_id = $1 and id = $2";
         if self.db.execute(sql, args![project, id, self.clock.now()]).await? == 0 {

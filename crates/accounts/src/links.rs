@@ -146,6 +146,7 @@ impl ConnectLinks {
 }
 
 impl Accounts {
+    #[kernel::boxed]
     pub async fn connect_links(&self, project: ProjectId) -> Result<ConnectLinks, AccountError> {
         let sql = "select return_to, origins from project_connect_links where project_id = $1";
         let row = self.db.optional(sql, args![project]).await?;
@@ -153,6 +154,7 @@ impl Accounts {
     }
 
     /// Puts what is allowed in the place of what was allowed before.
+    #[kernel::boxed]
     pub async fn set_connect_links(&self, scope: Scope, links: &ConnectLinks) -> Result<(), AccountError> {
         let sql = "insert into project_connect_links (project_id, return_to, origins, updated_at, updated_by_id) values ($1, $2, $3, $4, $5) \
                    on conflict (project_id) do update set return_to = excluded.return_to, origins = excluded.origins, \

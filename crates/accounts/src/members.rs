@@ -94,6 +94,7 @@ impl Member {
 
 impl Accounts {
     /// What a person may do in a project at this moment, if they belong to it and are not disabled.
+    #[kernel::boxed]
     pub async fn member_scope(&self, project: ProjectId, user: UserId) -> Result<Option<Scope>, StoreError> {
         let sql = "select m.id, m.role from members m join users u on u.id = m.user_id \
                    where m.project_id = $1 and m.user_id = $2 and m.removed_at is null and u.disabled_at is null";
@@ -111,6 +112,7 @@ impl Accounts {
     }
 
     /// The projects that a person belongs to.
+    #[kernel::boxed]
     pub async fn memberships(&self, user: UserId) -> Result<Vec<Membership>, StoreError> {
         let sql = "select m.project_id, p.slug, p.name, m.role, m.source from members m join projects p on p.id = m.project_id \
                    where m.user_id = $1 and m.removed_at is null order by p.name, p.id limit 1000";
@@ -128,6 +130,7 @@ impl Accounts {
     }
 
     /// The members of a project, the first first.
+    #[kernel::boxed]
     pub async fn members(&self, project: ProjectId, after: Option<MemberId>, size: PageSize) -> Result<Page<Member>, StoreError> {
         let sql = page_sql!(
             select columns!(),
@@ -141,6 +144,7 @@ impl Accounts {
         size.read(&rows, Member::read)
     }
 
+    #[kernel::boxed]
     pub async fn member(&self, project: ProjectId, id: MemberId) -> Result<Member, AccountError> {
         let sql = concat!("select ", columns!(), " from members where project_id = $1 and id = $2 and removed_at is null");
         let row = self.db.optional(sql, args![project, id]).await?.ok_or(AccountError::MemberNotFound)?;
@@ -148,6 +152,7 @@ impl Accounts {
     }
 
     /// Makes somebody a member, or gives a member another role.
+    #[kernel::boxed]
     pub async fn set_member(&self, project: ProjectId, user: UserId, role: Role, source: &Source) -> Result<(), AccountError> {
         let mut tx = self.db.begin().await?;
         let owners = Owners::hold(&mut tx, project).await?;
@@ -158,6 +163,7 @@ impl Accounts {
     }
 
     /// Gives a member another role. One that a provider's rules gave is the project's own from now on.
+    #[kernel::boxed]
     pub async fn set_role(&self, project: ProjectId, id: MemberId, role: Role) -> Result<Member, AccountError> {
         let sql = "update members set role = $3, source = case when source like 'provider:%' then 'invited' else source end \
                    where project_id = $1 and id = $2 and removed_at is null";
@@ -166,6 +172,7 @@ impl Accounts {
     }
 
     /// Takes a member out of a project; whatever they are signed in with stops working there.
+    #[kernel::boxed]
     pub async fn remove_member(&self, project: ProjectId, id: MemberId) -> Result<(), AccountError> {
         let sql = "update members set removed_at = $3 where project_id = $1 and id = $2 and removed_at is null";
         self.change(project, sql, args![project, id, self.clock.now()]).await
@@ -185,6 +192,7 @@ impl Accounts {
     }
 
     /// Brings the memberships that one provider gives a person to what it says now; those that came in another way stay as they are.
+    #[kernel::boxed]
     pub async fn follow_provider(&self, user: UserId, provider: &str, wanted: &[(ProjectId, Role)]) -> Result<(), AccountError> {
         let (now, source) = (self.clock.now(), Source::Provider(provider.to_owned()));
         let mut tx = self.db.begin().await?;
@@ -237,6 +245,7 @@ impl Owners {
 }
 
 /// Makes somebody a member as part of something larger, or gives a member another role.
+#[kernel::boxed]
 pub async fn put_member(
     tx: &mut Tx,
     project: ProjectId,

@@ -31,6 +31,7 @@ impl Project {
 }
 
 impl Accounts {
+    #[kernel::boxed]
     pub async fn create_project(&self, slug: &str, name: Option<&str>) -> Result<Project, AccountError> {
         let slug: Slug = slug.parse().map_err(|_| AccountError::Invalid(slug.to_owned(), "project slug"))?;
         let project = Project {
@@ -48,12 +49,14 @@ impl Accounts {
         }
     }
 
+    #[kernel::boxed]
     pub async fn list_projects(&self) -> Result<Vec<Project>, AccountError> {
         let rows = self.db.all("select id, slug, name, user_id, created_at from projects order by created_at, id", args![]).await?;
         Ok(rows.iter().map(Project::read).collect::<Result<_, _>>()?)
     }
 
     /// Finds a project by id or slug.
+    #[kernel::boxed]
     pub async fn find_project(&self, name: &str) -> Result<Project, AccountError> {
         let id: Option<ProjectId> = name.parse().ok();
         let sql = "select id, slug, name, user_id, created_at from projects where id = $1 or slug = $2";
@@ -62,6 +65,7 @@ impl Accounts {
     }
 
     /// Removes a project and everything that belongs to it.
+    #[kernel::boxed]
     pub async fn delete_project(&self, id: ProjectId) -> Result<(), AccountError> {
         let removed = self.db.execute("delete from projects where id = $1", args![id]).await?;
         self.authenticator.forget();

@@ -48,6 +48,7 @@ fn check(name: &str, days: Option<u32>, longest: Duration) -> Result<(), Account
 }
 
 impl Accounts {
+    #[kernel::boxed]
     pub async fn retention(&self, project: ProjectId) -> Result<Retention, StoreError> {
         let sql = "select run_days, call_days, approval_days from project_retention where project_id = $1";
         let Some(row) = self.db.optional(sql, args![project]).await? else { return Ok(Retention::default()) };
@@ -56,6 +57,7 @@ impl Accounts {
     }
 
     /// Says for how long the project keeps its records; longer than the deployment does is refused.
+    #[kernel::boxed]
     pub async fn set_retention(&self, scope: Scope, retention: Retention, longest: LongestRetention) -> Result<(), AccountError> {
         let Retention { runs, calls, approvals } = retention;
         check("run_days", runs, longest.runs)?;

@@ -28,6 +28,7 @@ pub struct Account {
 
 impl Accounts {
     /// Makes all the accounts or none of them.
+    #[kernel::boxed]
     pub async fn create_accounts(&self, entries: Vec<NewAccount>) -> Result<Vec<Account>, AccountError> {
         let mut tx = self.db.begin().await?;
         let mut accounts = Vec::with_capacity(entries.len());
@@ -57,6 +58,7 @@ impl Accounts {
     }
 
     /// Removes users with their projects and everything in them: all of them or none.
+    #[kernel::boxed]
     pub async fn delete_accounts(&self, users: &[UserId]) -> Result<(), AccountError> {
         let mut tx = self.db.begin().await?;
         for user in users {

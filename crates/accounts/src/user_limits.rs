@@ -34,6 +34,7 @@ fn check(name: &str, most: Option<u32>) -> Result<(), AccountError> {
 }
 
 impl Accounts {
+    #[kernel::boxed]
     pub async fn user_limits(&self, project: ProjectId) -> Result<UserLimits, StoreError> {
         let sql = "select calls_at_once, calls_per_minute, calls_per_day from project_user_limits where project_id = $1";
         let Some(row) = self.db.optional(sql, args![project]).await? else { return Ok(UserLimits::default()) };
@@ -42,6 +43,7 @@ impl Accounts {
     }
 
     /// Says how many calls each end user may make, in place of what was said before.
+    #[kernel::boxed]
     pub async fn set_user_limits(&self, scope: Scope, limits: UserLimits) -> Result<(), AccountError> {
         let UserLimits { at_once, per_minute, per_day } = limits;
         check("calls_at_once", at_once)?;

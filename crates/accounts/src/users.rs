@@ -38,6 +38,7 @@ impl User {
 
 impl Accounts {
     /// Makes a user who has no project yet.
+    #[kernel::boxed]
     pub async fn create_user(&self, email: &str, name: Option<String>) -> Result<User, AccountError> {
         let mut tx = self.db.begin().await?;
         let user = insert_user(&mut tx, email, name, self.clock.now()).await?;
@@ -45,6 +46,7 @@ impl Accounts {
         Ok(user)
     }
 
+    #[kernel::boxed]
     pub async fn user(&self, id: UserId) -> Result<User, AccountError> {
         let sql = "select id, email, name, created_at, disabled_at from users where id = $1";
         let row = self.db.optional(sql, args![id]).await?.ok_or(AccountError::UserNotFound)?;
@@ -52,18 +54,21 @@ impl Accounts {
     }
 
     /// The user with an e-mail address.
+    #[kernel::boxed]
     pub async fn user_by_email(&self, email: &str) -> Result<UserId, AccountError> {
         let row = self.db.optional("select id from users where email = $1", args![normal_email(email)?]).await?;
         row.map_or(Err(AccountError::UserNotFound), |row| Ok(row.get("id")?))
     }
 
     /// Every user, for the operator.
+    #[kernel::boxed]
     pub async fn list_users(&self) -> Result<Vec<User>, AccountError> {
         let rows = self.db.all("select id, email, name, created_at, disabled_at from users order by email", args![]).await?;
         Ok(rows.iter().map(User::read).collect::<Result<_, _>>()?)
     }
 
     /// Lets a user sign in no more, or again.
+    #[kernel::boxed]
     pub async fn set_disabled(&self, id: UserId, is_disabled: bool) -> Result<User, AccountError> {
         let sql = "update users set disabled_at = $2 where id = $1 returning id, email, name, created_at, disabled_at";
         let at = is_disabled.then(|| self.clock.now());
@@ -73,6 +78,7 @@ impl Accounts {
 }
 
 /// Makes a user as part of something larger.
+#[kernel::boxed]
 pub async fn insert_user(tx: &mut Tx, email: &str, name: Option<String>, now: Timestamp) -> Result<User, AccountError> {
     let email = normal_email(email)?;
     if let Some(name) = name.as_deref().filter(|name| name.chars().count() > LONGEST_NAME || name.contains(char::is_control)) {

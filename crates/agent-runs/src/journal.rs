@@ -283,6 +283,7 @@ const RESEALED: i64 = 200;
 type Place = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 /// Seals what runs and sessions hold with the current key.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, RunError> {
     let steps = "select project_id, id, begun, ended from agent_run_steps where project_id > $1 or (project_id = $1 and id > $2) order by project_id, id limit $3";
     let events = "select project_id, id, events from agent_run_events where project_id > $1 or (project_id = $1 and id > $2) order by project_id, id limit $3";

@@ -175,6 +175,7 @@ impl AgentRuns {
     }
 
     /// Starts to take runs that nobody works on, unless nothing shall run here. What people decide here is told to other nodes either way.
+    #[kernel::boxed]
     pub async fn start(&self) -> Result<(), StoreError> {
         let (tasks, stop) = (&self.0.tasks, &self.0.stop);
         if self.has_other_nodes() {
@@ -192,6 +193,7 @@ impl AgentRuns {
     }
 
     /// Takes no more runs and gives back those under way; they go on at the next start, or on another node.
+    #[kernel::boxed]
     pub async fn drain(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();

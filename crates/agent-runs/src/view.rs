@@ -42,12 +42,14 @@ pub struct AgentRunPage {
 }
 
 impl AgentRuns {
+    #[kernel::boxed]
     pub async fn get(&self, scope: Scope, id: RunId) -> Result<AgentRun, RunError> {
         let run = rows::by_id(&self.0.parts.db, scope.project, id).await?;
         run.filter(|run| scope.sees(run.end_user.into())).ok_or(RunError::NotFound)
     }
 
     /// Where the person decides that a run waits for.
+    #[kernel::boxed]
     pub async fn approval_url(&self, run: &AgentRun) -> Result<Option<String>, RunError> {
         match run.approval {
             Some(approval) => Ok(Some(self.0.parts.calls.page_of(run.project, approval).await?)),
@@ -56,11 +58,13 @@ impl AgentRuns {
     }
 
     /// What a run did so far: its turns and calls, with their times.
+    #[kernel::boxed]
     pub async fn steps(&self, scope: Scope, id: RunId) -> Result<Vec<StepRecord>, RunError> {
         let rows = journal::read(&self.0.parts.db, &self.0.parts.sealer, scope.project, id).await?;
         Ok(work::in_place(rows.len() * 4096, || steps(&rows)))
     }
 
+    #[kernel::boxed]
     pub async fn list(&self, scope: Scope, filter: &AgentRunFilter) -> Result<AgentRunPage, RunError> {
         let size = PageSize::asked(filter.limit);
         let end_user = scope.end_user().or(filter.end_user);
@@ -72,6 +76,7 @@ impl AgentRuns {
     }
 
     /// Ends a run that has not ended, at once and wherever it is worked on. A call that is under way runs to its end, and nobody hears of it.
+    #[kernel::boxed]
     pub async fn cancel(&self, scope: Scope, id: RunId) -> Result<AgentRun, RunError> {
         let run = self.get(scope, id).await?;
         let end = End { state: RunState::Cancelled, code: CANCELLED, message: "The run was cancelled.".to_owned(), outputs: None };
@@ -93,6 +98,7 @@ impl AgentRuns {
     }
 
     /// Ends the runs of a delivery that was cancelled.
+    #[kernel::boxed]
     pub async fn cancel_of(&self, scope: Scope, delivery: DeliveryId) -> Result<(), RunError> {
         for id in rows::of_delivery(&self.0.parts.db, scope.project, delivery).await? {
             match self.cancel(scope, id).await {
@@ -104,6 +110,7 @@ impl AgentRuns {
     }
 
     /// The events of a run after a number: at once where there are some, else when they come. None at the end of a run.
+    #[kernel::boxed]
     pub async fn next_events(&self, scope: Scope, id: RunId, after: i64) -> Result<Vec<NumberedEvent>, RunError> {
         let mut heard = self.0.followers.follow(id);
         loop {
@@ -117,6 +124,7 @@ impl AgentRuns {
     }
 
     /// The number of the last event so far in which a person was asked; 0 where nobody was.
+    #[kernel::boxed]
     pub async fn last_question(&self, scope: Scope, id: RunId) -> Result<i64, RunError> {
         self.get(scope, id).await?;
         let (mut seen, mut found) = (0, 0);
@@ -129,6 +137,7 @@ impl AgentRuns {
     }
 
     /// Drops runs that were kept for so long, with what they and their sessions hold; how many.
+    #[kernel::boxed]
     pub async fn forget(&self, project: ProjectId, kept_for: Duration) -> Result<u64, StoreError> {
         let before = self.0.parts.clock.now().minus(kept_for);
         let mut forgotten = 0;

@@ -18,12 +18,14 @@ pub struct AgentCall {
 
 impl Agents {
     /// Calls a tool by its ref or by its name in the toolset. What the toolset leaves out does not run, and is recorded as refused.
+    #[kernel::boxed]
     pub async fn call(&self, scope: Scope, agent: AgentRef, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
         let grants = self.grants(scope, agent).await?;
         self.call_granted(scope, &grants, call, routes).await
     }
 
     /// The same for whoever's tools they are.
+    #[kernel::boxed]
     pub async fn call_of(&self, scope: Scope, owner: &ToolOwner, call: AgentCall, routes: &dyn OwnRoutes) -> Result<CallReply, AgentError> {
         let grants = self.grants_of(scope, owner).await?;
         self.call_granted(scope, &grants, call, routes).await

@@ -47,6 +47,7 @@ pub(crate) struct AssignmentChange {
 
 impl Agents {
     /// Every day of the time, the oldest first.
+    #[kernel::boxed]
     pub async fn daily(&self, scope: Scope, filter: &DailyFilter) -> Result<Vec<Day>, AgentError> {
         let (first, last) = (day_of(filter.since), day_of(filter.until));
         if first > last || last - first >= MAX_DAYS {

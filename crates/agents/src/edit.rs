@@ -37,12 +37,14 @@ struct Act {
 }
 
 impl Agents {
+    #[kernel::boxed]
     pub async fn create(&self, scope: Scope, new: NewAgent) -> Result<AgentView, AgentError> {
         let mut made = self.create_all(scope, vec![new]).await?;
         made.pop().ok_or(AgentError::NotFound)
     }
 
     /// Makes all of them or none.
+    #[kernel::boxed]
     pub async fn create_all(&self, scope: Scope, new: Vec<NewAgent>) -> Result<Vec<AgentView>, AgentError> {
         if new.is_empty() || new.len() > MAX_BULK {
             return Err(AgentError::Invalid(format!("Give 1 to {MAX_BULK} agents.")));
@@ -85,6 +87,7 @@ impl Agents {
     }
 
     /// Changes what is named and leaves the rest. With `tool_ids` the list is whole: what it leaves out is switched off.
+    #[kernel::boxed]
     pub async fn update(
         &self,
         scope: Scope,
@@ -120,6 +123,7 @@ impl Agents {
     }
 
     /// Gives the agent one more app, or changes the settings of one that it has.
+    #[kernel::boxed]
     pub async fn add_tool(
         &self,
         scope: Scope,
@@ -145,6 +149,7 @@ impl Agents {
     }
 
     /// Takes one app away.
+    #[kernel::boxed]
     pub async fn remove_tool(
         &self,
         scope: Scope,
@@ -162,6 +167,7 @@ impl Agents {
         self.get(scope, agent).await
     }
 
+    #[kernel::boxed]
     pub async fn delete(&self, scope: Scope, agent: AgentRef, precondition: &Precondition) -> Result<Agent, AgentError> {
         let act = self.act(scope);
         let mut tx = self.0.db.begin().await?;
@@ -220,6 +226,7 @@ impl Agents {
     }
 
     /// Chooses an app for the project; one that needs no account is connected at once. Whether it was not there before.
+    #[kernel::boxed]
     pub async fn add_app(&self, scope: Scope, name: &str) -> Result<bool, AgentError> {
         let apps = self.apps(scope).await?;
         let app = AppName::of(name);
@@ -238,6 +245,7 @@ impl Agents {
     }
 
     /// Forgets that an app was chosen. Whether it was.
+    #[kernel::boxed]
     pub async fn remove_app(&self, scope: Scope, name: &str) -> Result<bool, AgentError> {
         Ok(store::apps::remove(&self.0.db, scope.project, &AppName::of(name)).await?)
     }

@@ -8,6 +8,7 @@ use crate::{Agent, AgentError, AgentRef, Agents, store};
 
 impl Agents {
     /// The agents that somebody named, by name, number or id.
+    #[kernel::boxed]
     pub async fn named(&self, project: ProjectId, names: &[String]) -> Result<Vec<AgentId>, AgentError> {
         if names.is_empty() {
             return Err(AgentError::Invalid("Name at least one agent.".to_owned()));
@@ -28,6 +29,7 @@ impl Agents {
     }
 
     /// Lets a key act for these agents. The key was made for agents, so until now it could do nothing.
+    #[kernel::boxed]
     pub async fn bind_key(&self, project: ProjectId, key: KeyId, agents: &[AgentId]) -> Result<(), AgentError> {
         let mut tx = self.0.db.begin().await?;
         for agent in agents {
@@ -37,6 +39,7 @@ impl Agents {
     }
 
     /// The names of the agents that keys act for, by key.
+    #[kernel::boxed]
     pub async fn of_keys(&self, project: Option<ProjectId>) -> Result<HashMap<KeyId, Vec<String>>, AgentError> {
         Ok(store::keys::names(&self.0.db, project).await?)
     }

@@ -57,6 +57,7 @@ impl Agents {
         self.seen(scope, found).await
     }
 
+    #[kernel::boxed]
     pub async fn get(&self, scope: Scope, agent: AgentRef) -> Result<AgentView, AgentError> {
         let agent = self.find(scope, agent).await?;
         let rows = store::assignments::all(&self.0.db, scope.project, agent.id).await?;
@@ -65,11 +66,13 @@ impl Agents {
     }
 
     /// The agent without its apps.
+    #[kernel::boxed]
     pub async fn read(&self, scope: Scope, agent: AgentRef) -> Result<Agent, AgentError> {
         self.find(scope, agent).await
     }
 
     /// Agents in the order in which they were made.
+    #[kernel::boxed]
     pub async fn list(&self, scope: Scope, filter: &AgentFilter) -> Result<Page<AgentView>, AgentError> {
         if let Some(status) = filter.status.as_deref().filter(|status| Status::named(status).is_none()) {
             let names = Status::ALL.map(Status::name);
@@ -102,6 +105,7 @@ impl Agents {
         Ok(views)
     }
 
+    #[kernel::boxed]
     pub async fn stats(&self, scope: Scope) -> Result<Stats, AgentError> {
         let mut stats = Stats { total: 0, active: 0, inactive: 0, by_type: BTreeMap::new(), at: self.0.clock.now() };
         for (kind, status, count) in store::agents::counts(&self.0.db, scope.project).await? {
@@ -114,6 +118,7 @@ impl Agents {
     }
 
     /// Who changed what, newest first. An agent that is gone still has its history.
+    #[kernel::boxed]
     pub async fn history(
         &self,
         scope: Scope,

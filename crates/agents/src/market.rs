@@ -44,6 +44,7 @@ impl AppFilter {
 
 impl Agents {
     /// The apps that may be assigned, the one that changed last first.
+    #[kernel::boxed]
     pub async fn connected(&self, scope: Scope) -> Result<Vec<ProjectApp>, AgentError> {
         let apps = self.apps(scope).await?;
         let mut found: Vec<ProjectApp> = apps.own().into_iter().map(|app| project_app(&apps, app)).collect();
@@ -52,6 +53,7 @@ impl Agents {
     }
 
     /// Everything that the catalog offers, the app with the most actions first.
+    #[kernel::boxed]
     pub async fn marketplace(&self, scope: Scope, filter: &AppFilter) -> Result<Vec<ProjectApp>, AgentError> {
         let apps = self.apps(scope).await?;
         let fitting = apps.offered().iter().filter(|(_, integrations)| integrations.iter().any(|integration| filter.fits(integration)));
@@ -62,6 +64,7 @@ impl Agents {
     }
 
     /// One app.
+    #[kernel::boxed]
     pub async fn app(&self, scope: Scope, name: &str) -> Result<ProjectApp, AgentError> {
         let apps = self.apps(scope).await?;
         let app = AppName::of(name);
@@ -72,6 +75,7 @@ impl Agents {
     }
 
     /// The actions of an app, and whether the project could call each of them now.
+    #[kernel::boxed]
     pub async fn actions(&self, scope: Scope, name: &str) -> Result<Vec<(Arc<Action>, bool)>, AgentError> {
         let apps = self.apps(scope).await?;
         let app = AppName::of(name);

@@ -160,6 +160,7 @@ impl Permit {
 
 impl Calls {
     /// How many approvals of all projects wait for a person, for the operator; an index has no others.
+    #[kernel::boxed]
     pub async fn waiting_approvals(&self) -> Result<u64, StoreError> {
         let sql = "select count(*) as found from tool_approvals where status = 'pending' and expires_at > $1";
         let row = self.0.db.optional(sql, args![self.0.clock.now()]).await?;
@@ -251,6 +252,7 @@ impl Calls {
         Ok(())
     }
 
+    #[kernel::boxed]
     pub async fn approvals(&self, scope: Scope, filter: &ApprovalFilter) -> Result<ApprovalPage, CallError> {
         let known = |status: &str| ApprovalStatus::ALL.iter().any(|known| known.name() == status);
         if let Some(status) = filter.status.as_deref().filter(|status| !known(status)) {
@@ -289,6 +291,7 @@ impl Calls {
     }
 
     /// The approvals of all projects that somebody decided since then, for whoever waits for one.
+    #[kernel::boxed]
     pub async fn decided_since(&self, then: Timestamp) -> Result<Vec<(ProjectId, ApprovalId)>, StoreError> {
         let sql = "select project_id, id from tool_approvals where decided_at >= $1";
         self.0.db.all(sql, args![then]).await?.iter().map(|row| Ok((row.get("project_id")?, row.get("id")?))).collect()
@@ -299,6 +302,7 @@ impl Calls {
         self.0.decisions.subscribe()
     }
 
+    #[kernel::boxed]
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, CallError> {
         let sql = concat!("select ", columns!(), " from tool_approvals where project_id = $1 and id = $2");
         let row = self.0.db.optional(sql, args![scope.project, id]).await?.ok_or(CallError::ApprovalNotFound)?;
@@ -307,6 +311,7 @@ impl Calls {
     }
 
     /// A person's word on a pending approval. It is given once.
+    #[kernel::boxed]
     pub async fn decide(&self, scope: Scope, id: ApprovalId, approved: bool, note: Option<&str>) -> Result<Approval, CallError> {
         if note.is_some_and(|note| note.chars().count() > MAX_NOTE) {
             return Err(CallError::BadFilter(format!("`note` may have {MAX_NOTE} characters.")));

@@ -229,6 +229,7 @@ impl Drop for Recording {
 impl Calls {
     /// Calls a tool; every call is recorded. What an integration or the platform has begun runs to its end, even if the caller goes away.
     /// A workflow ends with its caller: dropping the future cancels it.
+    #[kernel::boxed]
     pub async fn call(&self, scope: Scope, request: CallRequest) -> Result<CallReply, CallError> {
         let calls = self.clone();
         if request.name.target().is_ok_and(runs_a_workflow) {
@@ -240,6 +241,7 @@ impl Calls {
     }
 
     /// Records a call that was refused before it came here.
+    #[kernel::boxed]
     pub async fn record_refusal(&self, scope: Scope, name: &CallName, why: &str, origin: Origin) {
         self.recording(scope, name, origin).finish(&Err(CallError::Denied(why.to_owned())), None).await;
     }

@@ -38,6 +38,7 @@ struct Named {
 
 impl Calls {
     /// Explains what the project's permissions say to a call. A tool that does not exist is an error, as it is for a call.
+    #[kernel::boxed]
     pub async fn explain(&self, scope: Scope, name: &str, arguments: Map<String, Value>) -> Result<Explanation, CallError> {
         let named = self.named(scope, &name.parse()?).await?;
         let policy = self.policy(scope.project).await?;

@@ -182,6 +182,7 @@ impl Calls {
     }
 
     /// Waits for calls under way and for their rows in the record.
+    #[kernel::boxed]
     pub async fn drain(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();

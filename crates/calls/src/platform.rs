@@ -45,6 +45,7 @@ pub struct OpRequest {
 
 impl Calls {
     /// Calls an op. Reads run; what changes something asks first, unless the project's policy says otherwise.
+    #[kernel::boxed]
     pub async fn op(&self, scope: Scope, request: OpRequest, routes: &dyn OwnRoutes) -> Result<CallReply, CallError> {
         let op = ops::lookup(&request.op).map_err(|error| CallError::UnknownOp(error.to_string()))?;
         let name = ops::call_ref(&op.op);

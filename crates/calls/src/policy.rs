@@ -96,11 +96,13 @@ impl<'a> PermissionRequest<'a> {
 
 impl Calls {
     /// What the project says about tools in general.
+    #[kernel::boxed]
     pub async fn project_policy(&self, project: ProjectId) -> Result<ProjectPolicy, StoreError> {
         self.policy(project).await.map(ProjectPolicy)
     }
 
     /// The project's policy: `{default?, rules}`.
+    #[kernel::boxed]
     pub async fn policy(&self, project: ProjectId) -> Result<Arc<Value>, StoreError> {
         Ok(self.rules(project).await?.written.clone())
     }
@@ -115,12 +117,14 @@ impl Calls {
     }
 
     /// Refuses what is no policy, and patterns that fit nothing.
+    #[kernel::boxed]
     pub async fn check_policy(&self, scope: Scope, policy: &Value) -> Result<(), CallError> {
         check(policy).map_err(CallError::BadFilter)?;
         self.check_patterns(scope, policy).await
     }
 
     /// Replaces the project's policy.
+    #[kernel::boxed]
     pub async fn set_policy(&self, scope: Scope, policy: Value) -> Result<Arc<Value>, CallError> {
         self.check_policy(scope, &policy).await?;
         let sql = "insert into tool_policies (project_id, plan, updated_at, updated_by_id) values ($1, $2, $3, $4) \

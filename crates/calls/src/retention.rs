@@ -46,6 +46,7 @@ pub struct Forgotten {
 impl Calls {
     /// Drops what a project kept for long enough. What is in use stays: calls under way, approvals that somebody may still decide or use, and
     /// answers that are kept for their keys.
+    #[kernel::boxed]
     pub async fn forget(&self, project: ProjectId) -> Result<Forgotten, StoreError> {
         let kept_answers = "delete from tool_idempotency where project_id = $1 and created_at < $2";
         self.0.db.execute(kept_answers, args![project, self.0.clock.now().minus(KEPT_FOR)]).await?;

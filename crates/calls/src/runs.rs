@@ -65,6 +65,7 @@ impl Calls {
     }
 
     /// Runs a workflow that was asked for as such.
+    #[kernel::boxed]
     pub async fn invoke(&self, scope: Scope, request: InvokeRequest) -> Result<InvokeReply, CallError> {
         let runnable = self.runnable(scope, &request).await?;
         let Runnable { found, name, also } = &*runnable;

@@ -44,6 +44,7 @@ pub fn status(state: ConnectionState) -> &'static str {
 
 impl ComposioApi {
     /// The account for a call of a toolkit: the one that is named, else the newest of the user that works.
+    #[kernel::boxed]
     pub async fn account_for(
         &self,
         scope: Scope,
@@ -108,6 +109,7 @@ impl ComposioApi {
     }
 
     /// Refuses an account that cannot be used, with its status.
+    #[kernel::boxed]
     pub async fn require_usable(&self, connection: &Connection) -> Result<(), ApiError> {
         let id = ids::ACCOUNT.show(connection.id);
         let unusable =

@@ -86,6 +86,7 @@ impl ExecutedTool {
 
 impl ComposioApi {
     /// Runs a tool for a user, within so much time.
+    #[kernel::boxed]
     pub async fn execute(&self, scope: Scope, slug: &str, request: ExecuteTool, limit: Duration) -> Result<ExecutedTool, ApiError> {
         request.check()?;
         if MetaTool::is_one(slug) {
@@ -99,6 +100,7 @@ impl ComposioApi {
     }
 
     /// Runs a tool through an account that was chosen. Only our own failures are errors.
+    #[kernel::boxed]
     pub async fn run(
         &self,
         tool: &Tool,

@@ -94,6 +94,7 @@ impl ComposioApi {
 }
 
 /// Seals what is kept here with the current key.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ApiError> {
     Ok(webhooks::reseal(db, sealer).await? + auth_configs::reseal(db, sealer).await?)
 }

@@ -290,6 +290,7 @@ impl NamesCache {
 
 impl ComposioApi {
     /// The slugs of everything that a project can use.
+    #[kernel::boxed]
     pub async fn names(&self, scope: Scope) -> Result<Arc<Names>, ApiError> {
         let catalog = &self.parts().catalog;
         for provider in catalog.providers() {
@@ -302,6 +303,7 @@ impl ComposioApi {
     }
 
     /// The toolkit that a caller named, with all of its tools.
+    #[kernel::boxed]
     pub async fn toolkit(&self, scope: Scope, slug: &str) -> Result<Arc<Toolkit>, ApiError> {
         let toolkit = self.names(scope).await?.toolkit(slug)?.clone();
         self.reach(&toolkit).await?;
@@ -309,6 +311,7 @@ impl ComposioApi {
     }
 
     /// The tool that a caller named, also where its provider lists it only when it is asked for.
+    #[kernel::boxed]
     pub async fn tool(&self, scope: Scope, slug: &str) -> Result<Tool, ApiError> {
         let names = self.names(scope).await?;
         if let Some(tool) = names.find_tool(slug) {
@@ -321,6 +324,7 @@ impl ComposioApi {
     }
 
     /// The same for an event.
+    #[kernel::boxed]
     pub async fn event(&self, scope: Scope, slug: &str) -> Result<TriggerType, ApiError> {
         let names = self.names(scope).await?;
         if let Some(kind) = names.find_trigger_type(slug) {

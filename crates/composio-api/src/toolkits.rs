@@ -177,6 +177,7 @@ pub struct AuthConfigFields {
 
 impl ComposioApi {
     /// A page of the toolkits that fit.
+    #[kernel::boxed]
     pub async fn toolkits(
         &self,
         scope: Scope,
@@ -196,6 +197,7 @@ impl ComposioApi {
     }
 
     /// One toolkit in full.
+    #[kernel::boxed]
     pub async fn toolkit_details(&self, scope: Scope, slug: &str, version: Option<&str>) -> Result<ToolkitDetails, ApiError> {
         let toolkit = self.toolkit(scope, slug).await?;
         versions::check(&toolkit.integration, &toolkit.slug, version)?;
@@ -204,6 +206,7 @@ impl ComposioApi {
     }
 
     /// The categories of all toolkits, the largest first.
+    #[kernel::boxed]
     pub async fn toolkit_categories(&self, scope: Scope) -> Result<Page<CategoryById>, ApiError> {
         let names = self.names(scope).await?;
         let mut counted: Vec<(String, usize)> = Vec::new();

@@ -179,12 +179,14 @@ pub fn described(tools: &[Tool]) -> Vec<ToolDetails> {
 
 impl ComposioApi {
     /// The slugs of all tools.
+    #[kernel::boxed]
     pub async fn tool_slugs(&self, scope: Scope) -> Result<Vec<String>, ApiError> {
         let names = self.names(scope).await?;
         Ok(names.toolkits().iter().flat_map(Toolkit::tools).map(|tool| tool.slug().to_owned()).collect())
     }
 
     /// One tool in full.
+    #[kernel::boxed]
     pub async fn tool_details(&self, scope: Scope, slug: &str, wanted: &Versions) -> Result<ToolDetails, ApiError> {
         if let Some(meta) = Self::meta_tool(slug) {
             return Ok(meta?);
@@ -195,6 +197,7 @@ impl ComposioApi {
     }
 
     /// A page of the tools that fit.
+    #[kernel::boxed]
     pub async fn tools(
         &self,
         scope: Scope,

@@ -124,6 +124,7 @@ fn refused(error: TriggerError) -> ApiError {
 
 impl ComposioApi {
     /// Makes a trigger, or enables the one that watches the same.
+    #[kernel::boxed]
     pub async fn upsert_trigger(&self, scope: Scope, slug: &str, new: NewTrigger) -> Result<UpsertedTrigger, ApiError> {
         let kind = self.watchable(scope, slug).await?;
         kind.check_version(&new.versions)?;
@@ -185,6 +186,7 @@ impl ComposioApi {
     }
 
     /// Trigger instances, newest first.
+    #[kernel::boxed]
     pub async fn triggers(
         &self,
         scope: Scope,
@@ -264,6 +266,7 @@ impl ComposioApi {
     }
 
     /// Enables or disables a trigger.
+    #[kernel::boxed]
     pub async fn switch_trigger(&self, scope: Scope, id: &str, enable: bool) -> Result<(), ApiError> {
         let row = self.own_trigger(scope, id).await?;
         let triggers = &self.parts().triggers;
@@ -278,6 +281,7 @@ impl ComposioApi {
         Ok(())
     }
 
+    #[kernel::boxed]
     pub async fn delete_trigger(&self, scope: Scope, id: &str) -> Result<String, ApiError> {
         let row = self.own_trigger(scope, id).await?;
         self.parts().triggers.unsubscribe(scope, row.id).await?;

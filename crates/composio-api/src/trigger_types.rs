@@ -91,6 +91,7 @@ impl Watchable {
 
 impl ComposioApi {
     /// The slugs of all trigger types.
+    #[kernel::boxed]
     pub async fn trigger_slugs(&self, scope: Scope) -> Result<Vec<String>, ApiError> {
         let names = self.names(scope).await?;
         let own = names.toolkits().iter().flat_map(Toolkit::trigger_types).map(|kind| kind.slug().to_owned());
@@ -98,6 +99,7 @@ impl ComposioApi {
     }
 
     /// The trigger types of some toolkits, or of all.
+    #[kernel::boxed]
     pub async fn trigger_types(
         &self,
         scope: Scope,
@@ -126,6 +128,7 @@ impl ComposioApi {
     }
 
     /// One trigger type.
+    #[kernel::boxed]
     pub async fn trigger_type(&self, scope: Scope, slug: &str, versions: &Versions) -> Result<TriggerTypeBody, ApiError> {
         let kind = self.watchable(scope, slug).await?;
         kind.check_version(versions)?;

@@ -18,6 +18,7 @@ fn name(user: &str) -> Result<EndUserName, Refusal> {
 
 impl ComposioApi {
     /// The scope for a user, who is known from now on.
+    #[kernel::boxed]
     pub async fn acting_for(&self, scope: Scope, user: &str) -> Result<Scope, ApiError> {
         if user == DEFAULT_USER {
             return Ok(scope);
@@ -27,6 +28,7 @@ impl ComposioApi {
     }
 
     /// The scope for a user whom nobody has to know. One who was never heard of has nothing.
+    #[kernel::boxed]
     pub async fn looking_for(&self, scope: Scope, user: &str) -> Result<Scope, ApiError> {
         if user == DEFAULT_USER {
             return Ok(scope);
@@ -36,6 +38,7 @@ impl ComposioApi {
     }
 
     /// What Composio would call an owner of accounts.
+    #[kernel::boxed]
     pub async fn user_of(&self, project: ProjectId, owner: AccountOwner) -> Result<String, ApiError> {
         let Some(end_user) = owner.end_user() else { return Ok(DEFAULT_USER.to_owned()) };
         let mut names = self.users_of(project, vec![end_user]).await?;
@@ -43,6 +46,7 @@ impl ComposioApi {
     }
 
     /// The same for several end users.
+    #[kernel::boxed]
     pub async fn users_of(&self, project: ProjectId, end_users: Vec<EndUserId>) -> Result<HashMap<EndUserId, String>, ApiError> {
         Ok(self.parts().end_users.names(project, end_users).await?)
     }

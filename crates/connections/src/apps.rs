@@ -114,6 +114,7 @@ pub(crate) fn place(id: AppId) -> SealedColumn<'static> {
 impl Connections {
     /// Keeps an app; one that was there for the same integration is replaced. A new secret for the same client keeps the app's id, so
     /// that connections made with it go on; another client is another app.
+    #[kernel::boxed]
     pub async fn set_app(&self, owner: Owner, new: NewOAuthApp) -> Result<OAuthApp, ConnectionError> {
         let client_id = new.client_id.trim();
         if client_id.is_empty() {
@@ -170,12 +171,14 @@ impl Connections {
     }
 
     /// The apps of one owner.
+    #[kernel::boxed]
     pub async fn list_apps(&self, owner: Owner) -> Result<Vec<OAuthApp>, ConnectionError> {
         let sql = concat!("select ", columns!(), " from oauth_apps where owner = $1 order by integration_key");
         let rows = self.0.db.all(sql, args![owner.text()]).await?;
         Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
     }
 
+    #[kernel::boxed]
     pub async fn delete_app(&self, owner: Owner, id: AppId) -> Result<(), ConnectionError> {
         let removed = self.0.db.execute("delete from oauth_apps where owner = $1 and id = $2", args![owner.text(), id]).await?;
         if removed == 0 { Err(ConnectionError::NotFound) } else { Ok(()) }
@@ -201,6 +204,7 @@ impl Connections {
 
     /// Whether accounts of an integration can be connected by OAuth without another app: the project or the deployment has one, or the
     /// provider.
+    #[kernel::boxed]
     pub async fn has_app(&self, project: ProjectId, integration: &Integration) -> Result<bool, ConnectionError> {
         let (shared, is_managed) = match integration.schemes().find(|scheme| scheme.name() == "oauth2") {
             Some(AuthScheme::OAuth2(oauth)) => (!oauth.trusts_the_connection(), false),
@@ -219,6 +223,7 @@ impl Connections {
     }
 
     /// The client secret of the app that a connection was made with, if it was made with one that is still there.
+    #[kernel::boxed]
     pub async fn client_secret(&self, connection: &Connection) -> Result<Option<String>, ConnectionError> {
         let app = self.app_used(connection.project, connection.app).await?;
         app.map(|app| self.app_secret(&app)).transpose()

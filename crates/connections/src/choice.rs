@@ -104,6 +104,7 @@ impl Connections {
 
     /// The active connections of a project and of all its end users, newest first, so many after a given one. They are for whoever looks
     /// after the project, not for whoever looks for an account.
+    #[kernel::boxed]
     pub async fn everybody(
         &self,
         project: ProjectId,

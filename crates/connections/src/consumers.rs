@@ -24,6 +24,7 @@ impl Connections {
     }
 
     /// Who uses a connection.
+    #[kernel::boxed]
     pub async fn usage(&self, scope: Scope, id: ConnectionId) -> Result<Usage, ConnectionError> {
         self.seen(scope, id).await?;
         let mut usage = Usage::new();
@@ -34,6 +35,7 @@ impl Connections {
     }
 
     /// Who would miss a connection, by name.
+    #[kernel::boxed]
     pub async fn users(&self, scope: Scope, id: ConnectionId) -> Result<Vec<ConnectionUser>, ConnectionError> {
         let connection = self.seen(scope, id).await?;
         let mut users = Vec::new();

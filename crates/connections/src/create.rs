@@ -79,6 +79,7 @@ impl std::fmt::Debug for NewConnection {
 
 impl Connections {
     /// Makes a connection: valid at once where the credential is there or none is needed, else waiting for a person at `redirect_url`.
+    #[kernel::boxed]
     pub async fn create(&self, scope: Scope, new: NewConnection) -> Result<ConnectResult, ConnectionError> {
         let this = self.clone();
         // What is made at a provider has to find its row, also if the caller goes away.

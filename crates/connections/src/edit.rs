@@ -50,6 +50,7 @@ pub struct ConnectionEdit {
 
 impl Connections {
     /// Changes the name and the description. What it is called by in refs, its slug, stays.
+    #[kernel::boxed]
     pub async fn edit(&self, scope: Scope, id: ConnectionId, edit: ConnectionEdit) -> Result<Connection, ConnectionError> {
         edit.name.check("name", MAX_NAME)?;
         edit.description.check("description", MAX_DESCRIPTION)?;

@@ -63,6 +63,7 @@ impl Connections {
     }
 
     /// How many connections do not work.
+    #[kernel::boxed]
     pub async fn broken(&self) -> Result<Broken, ConnectionError> {
         Ok(store::broken(&self.0.db).await?)
     }

@@ -210,6 +210,7 @@ impl Connections {
     }
 
     /// The form behind a link, as long as it is open.
+    #[kernel::boxed]
     pub async fn hosted_form(&self, ticket: &str) -> Result<HostedForm, ConnectionError> {
         let (_, secrets, connection) = self.redeem(ticket, TicketPage::Form).await?;
         let integration = self.integration_of(&connection).await?;
@@ -227,6 +228,7 @@ impl Connections {
     }
 
     /// Takes what a person typed. A credential that is refused leaves the link open for another try.
+    #[kernel::boxed]
     pub async fn submit_form(&self, ticket: &str, values: BTreeMap<String, String>) -> Result<Finished, ConnectionError> {
         let (ticket, secrets, connection) = self.redeem(ticket, TicketPage::Form).await?;
         let integration = self.integration_of(&connection).await?;
@@ -246,6 +248,7 @@ impl Connections {
     }
 
     /// The person does not want to connect: the link is used up.
+    #[kernel::boxed]
     pub async fn decline_form(&self, ticket: &str) -> Result<(), ConnectionError> {
         let (ticket, ..) = self.redeem(ticket, TicketPage::Form).await?;
         if !store::take_attempt(&self.0.db, ticket.p, ticket.c, &ticket.n, self.0.clock.now()).await? {

@@ -209,17 +209,20 @@ impl Connections {
     }
 
     /// The provider's name for the account behind a connection.
+    #[kernel::boxed]
     pub async fn account(&self, project: ProjectId, id: ConnectionId) -> Result<Option<String>, ConnectionError> {
         Ok(store::by_id(&self.0.db, project, id).await?.and_then(|connection| connection.remote))
     }
 
     /// The provider's names for all accounts of a project.
+    #[kernel::boxed]
     pub async fn accounts(&self, provider: &str, project: ProjectId) -> Result<Vec<String>, ConnectionError> {
         let rows = store::remotes(&self.0.db, project, provider).await?;
         Ok(rows.into_iter().filter_map(|(connection, _)| connection.remote).collect())
     }
 
     /// The provider says that an account does not work any more. It may have said so long ago, so it is asked again.
+    #[kernel::boxed]
     pub async fn lost(&self, provider: &str, account: &str, reason: &str) -> Result<(), ConnectionError> {
         if let Some(host) = self.0.hosts.get(provider)
             && let Ok(Standing::Works) = host.standing(account).await
@@ -235,6 +238,7 @@ impl Connections {
     }
 
     /// What a project has at providers which keep accounts; to be read before the project goes, and given to `forget` after.
+    #[kernel::boxed]
     pub async fn elsewhere(&self, project: ProjectId) -> Result<Vec<(&'static str, String)>, ConnectionError> {
         let mut all = Vec::new();
         for provider in self.0.hosts.keys() {
@@ -254,6 +258,7 @@ impl Connections {
 
     /// Brings a project's connections and its accounts at the provider together: what nobody here knows is removed there, what does not work
     /// there is not valid here.
+    #[kernel::boxed]
     pub async fn tidy(&self, provider: &str, project: ProjectId) -> Result<Tidied, ConnectionError> {
         let Some(host) = self.0.hosts.get(provider) else { return Ok(Tidied::default()) };
         // What is listed first may be gone by the time that the rows are read, but not the other way round.

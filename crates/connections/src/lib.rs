@@ -181,6 +181,7 @@ impl Connections {
     }
 
     /// Begins to serve. On SQLite this is the only process, so refreshes that were cut off by a kill are nobody's any more.
+    #[kernel::boxed]
     pub async fn start(&self) -> Result<(), StoreError> {
         if let Db::Sqlite(_) = self.0.db {
             store::drop_all_leases(&self.0.db).await?;
@@ -189,6 +190,7 @@ impl Connections {
     }
 
     /// Waits for grants on their way in, because a refresh that is cut off could lose its new token.
+    #[kernel::boxed]
     pub async fn drain(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();

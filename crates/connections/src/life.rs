@@ -29,11 +29,13 @@ pub struct ConnectResult {
 pub type Usage = BTreeMap<&'static str, i64>;
 
 impl Connections {
+    #[kernel::boxed]
     pub async fn get(&self, project: ProjectId, id: ConnectionId) -> Result<Connection, ConnectionError> {
         store::by_id(&self.0.db, project, id).await?.ok_or(ConnectionError::NotFound)
     }
 
     /// A connection that the scope may see: any of its project, or for an end user one of their own.
+    #[kernel::boxed]
     pub async fn seen(&self, scope: Scope, id: ConnectionId) -> Result<Connection, ConnectionError> {
         let connection = self.get(scope.project, id).await?;
         if scope.sees(connection.owner) { Ok(connection) } else { Err(ConnectionError::NotFound) }
@@ -41,11 +43,13 @@ impl Connections {
 
     /// Makes a connection fresh. Tokens that can be renewed are; else a person is asked, and what works goes on working until the new grant
     /// is proven. `force` asks a person in any case.
+    #[kernel::boxed]
     pub async fn refresh(&self, scope: Scope, id: ConnectionId, force: bool) -> Result<ConnectResult, ConnectionError> {
         self.refresh_by(scope, id, force, LinkOptions::default()).await
     }
 
     /// The same; if a person is asked, they are led so.
+    #[kernel::boxed]
     pub async fn refresh_by(
         &self,
         scope: Scope,
@@ -139,6 +143,7 @@ impl Connections {
     }
 
     /// Makes a connection unusable, forgets its credential, and tells who used it; `why` is for people. Local and repeatable.
+    #[kernel::boxed]
     pub async fn revoke(&self, scope: Scope, id: ConnectionId, why: &'static str) -> Result<Connection, ConnectionError> {
         let this = self.clone();
         self.undisturbed(async move {
@@ -150,6 +155,7 @@ impl Connections {
     }
 
     /// The same, and tells the provider, if it listens: which token it was told of.
+    #[kernel::boxed]
     pub async fn revoke_there(
         &self,
         scope: Scope,
@@ -178,6 +184,7 @@ impl Connections {
     }
 
     /// Deletes a connection, and tells who used it, and the provider if it listens.
+    #[kernel::boxed]
     pub async fn delete(&self, scope: Scope, id: ConnectionId) -> Result<(), ConnectionError> {
         let this = self.clone();
         self.undisturbed(async move {

@@ -75,6 +75,7 @@ fn listed(words: impl IntoIterator<Item = String>) -> String {
 
 impl Connections {
     /// Accounts of a project and of its end users, also those that are switched off; for an end user, their own.
+    #[kernel::boxed]
     pub async fn list(&self, scope: Scope, filter: &AccountFilter, offset: usize, limit: usize) -> Result<AccountPage, ConnectionError> {
         if let Some(ids) = &filter.ids {
             return self.list_of_ids(scope, filter, ids, offset, limit).await;
@@ -157,12 +158,14 @@ impl Connections {
     }
 
     /// How many accounts were made with an auth config.
+    #[kernel::boxed]
     pub async fn count_made_with(&self, project: ProjectId, config: AuthConfigId) -> Result<usize, ConnectionError> {
         let sql = "select count(*) as many from gateway_connections where project_id = $1 and auth_config = $2";
         Ok(counted(self.0.db.optional(sql, args![project, config.to_string()]).await?.as_ref())?)
     }
 
     /// Deletes every account that was made with an auth config, and tells who used them; how many there were.
+    #[kernel::boxed]
     pub async fn delete_made_with(&self, scope: Scope, config: AuthConfigId) -> Result<usize, ConnectionError> {
         let this = self.clone();
         self.undisturbed(async move {

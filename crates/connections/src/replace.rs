@@ -12,6 +12,7 @@ use crate::{Connection, ConnectionError, Connections, HookEvent};
 
 impl Connections {
     /// Changes fields of a typed credential; what is not named stays, and nothing in the place of a value takes it away.
+    #[kernel::boxed]
     pub async fn replace_fields(
         &self,
         scope: Scope,

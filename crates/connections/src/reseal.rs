@@ -7,6 +7,7 @@ use store::{Db, args};
 use crate::{ConnectionError, apps, store as rows};
 
 /// Seals every secret of every project with the current key; a row that changes meanwhile is left to its writer.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ConnectionError> {
     let mut resealed = 0;
     let sql = "select project_id, id, credentials, attempt_data from gateway_connections";

@@ -8,6 +8,7 @@ use crate::{Connection, ConnectionError, Connections, store};
 impl Connections {
     /// Switches a connection on or off. One that is off keeps its credential and is used by nobody; who used it is told, and told again when
     /// it is back.
+    #[kernel::boxed]
     pub async fn switch(&self, scope: Scope, id: ConnectionId, is_active: bool) -> Result<Connection, ConnectionError> {
         let this = self.clone();
         self.undisturbed(async move {
@@ -26,6 +27,7 @@ impl Connections {
     }
 
     /// Gives a connection another alias, or takes it away.
+    #[kernel::boxed]
     pub async fn set_alias(&self, scope: Scope, id: ConnectionId, name: Option<&str>) -> Result<Connection, ConnectionError> {
         self.seen(scope, id).await?;
         let name = name.map(alias).transpose()?;

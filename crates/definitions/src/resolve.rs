@@ -76,6 +76,7 @@ impl Definitions {
     }
 
     /// Resolves configs in their order. The first that fails fails all of them, before anything is used.
+    #[kernel::boxed]
     pub async fn resolve(&self, scope: Scope, items: &[Value]) -> Result<Resolved, ResolveError> {
         let items = self.with_embeds(scope, items).await?;
         let configs = coerce_list(&items, OnError::Raise)?.configs;

@@ -161,6 +161,7 @@ impl ToolSpec {
 impl Definitions {
     /// Resolves configs of every kind: gateway tools first, then those that reach whole integrations, then platform, reference, code and client tools, each in their order. Names
     /// are checked before anything is looked up. Requests of ops go to the API at `mount`.
+    #[kernel::boxed]
     pub async fn specs(&self, scope: Scope, items: &[Value], callback: &ToolCallback, mount: &Mount) -> Result<SpecSet, ResolveError> {
         let items = self.with_embeds(scope, items).await?;
         let configs = coerce_list(&items, OnError::Raise)?.configs;
@@ -229,6 +230,7 @@ impl Definitions {
     }
 
     /// The schema is the author's, or else the workflow's own, so that it cannot drift.
+    #[kernel::boxed]
     pub async fn reference(&self, scope: Scope, tool: &ReferenceTool) -> Result<Referenced, WorkflowError> {
         let call_ref = tool.call_ref();
         let references = match &call_ref {

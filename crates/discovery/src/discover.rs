@@ -86,11 +86,13 @@ impl Discover {
 
 impl Discovery {
     /// The tools that fit each use case, in the order of the request.
+    #[kernel::boxed]
     pub async fn discover(&self, scope: Scope, request: &Discover) -> Result<DiscoveredTools, DiscoveryError> {
         Box::pin(self.find_tools(scope, request)).await
     }
 
     /// The events that fit each use case, in the order of the request.
+    #[kernel::boxed]
     pub async fn discover_events(&self, scope: Scope, request: &Discover) -> Result<DiscoveredEvents, DiscoveryError> {
         Box::pin(self.find_events(scope, request)).await
     }

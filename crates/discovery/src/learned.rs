@@ -135,6 +135,7 @@ impl Discovery {
     }
 
     /// What the project learned, newest first.
+    #[kernel::boxed]
     pub async fn learned(&self, scope: Scope, limit: Option<i64>, cursor: Option<UseCaseId>) -> Result<LearnedPage, DiscoveryError> {
         let page = PageSize::asked(limit);
         let sql = page_sql!(
@@ -157,6 +158,7 @@ impl Discovery {
     }
 
     /// Switches learning on or off. What was learned stays, and is not looked at while it is off.
+    #[kernel::boxed]
     pub async fn set_learns(&self, scope: Scope, learns: bool) -> Result<(), DiscoveryError> {
         let sql = "insert into discovery_settings (project_id, learns, updated_at, updated_by_id) values ($1, $2, $3, $4) \
                    on conflict (project_id) do update set learns = excluded.learns, updated_at = excluded.updated_at, updated_by_id = excluded.updated_by_id";
@@ -166,6 +168,7 @@ impl Discovery {
     }
 
     /// Forgets one use case, or all of them; how many there were.
+    #[kernel::boxed]
     pub async fn forget_learned(&self, scope: Scope, id: Option<UseCaseId>) -> Result<u64, DiscoveryError> {
         let sql = "delete from learned_use_cases where project_id = $1 and ($2 is null or id = $2)";
         let forgotten = self.0.db.execute(sql, args![scope.project, id]).await?;

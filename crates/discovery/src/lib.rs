@@ -90,6 +90,7 @@ impl Discovery {
     }
 
     /// Waits for what is being learned.
+    #[kernel::boxed]
     pub async fn drain(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;

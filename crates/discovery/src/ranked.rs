@@ -10,6 +10,7 @@ use crate::{Discovery, DiscoveryError};
 impl Discovery {
     /// The actions that fit a sentence, best first. The accounts of whoever it is for and what the project learned count, as they do for
     /// every other search.
+    #[kernel::boxed]
     pub async fn ranked(&self, scope: Scope, sentence: &str, limit: usize) -> Result<Vec<Found>, DiscoveryError> {
         if sentence.chars().nth(MAX_USE_CASE).is_some() {
             return Err(DiscoveryError::Invalid(format!("A search is a sentence: it may have {MAX_USE_CASE} characters.")));

@@ -46,6 +46,7 @@ impl EndUsers {
 
     /// Removes everything that is kept about an end user, last their name. A caller who hangs up does not stop it, and where something could
     /// not be removed the name stays, so that it can be done again.
+    #[kernel::boxed]
     pub async fn forget(&self, scope: Scope, name: &EndUserName) -> Result<Forgotten, EndUserError> {
         let EndUser { id, .. } = self.get(scope.project, name).await?;
         let this = self.clone();
@@ -75,6 +76,7 @@ impl EndUsers {
     }
 
     /// What is kept about an end user, without secrets.
+    #[kernel::boxed]
     pub async fn export(&self, scope: Scope, name: &EndUserName) -> Result<(EndUser, Export), EndUserError> {
         let end_user = self.get(scope.project, name).await?;
         let mut all = Export::new();

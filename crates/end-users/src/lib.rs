@@ -56,6 +56,7 @@ impl EndUsers {
     }
 
     /// Waits until what was begun is done.
+    #[kernel::boxed]
     pub async fn drain(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;

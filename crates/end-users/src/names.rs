@@ -32,6 +32,7 @@ fn read(row: &Row) -> Result<EndUser, StoreError> {
 
 impl EndUsers {
     /// The id behind a name; nothing where nobody used the name yet.
+    #[kernel::boxed]
     pub async fn find(&self, project: ProjectId, name: &EndUserName) -> Result<Option<EndUserId>, EndUserError> {
         let key = (project, name.as_str().to_owned());
         Ok(self.0.known.or_find(key, || self.read_id(project, name)).await?)
@@ -43,6 +44,7 @@ impl EndUsers {
     }
 
     /// The id behind a name, which is known from now on.
+    #[kernel::boxed]
     pub async fn ensure(&self, project: ProjectId, name: &EndUserName) -> Result<EndUserId, EndUserError> {
         if let Some(known) = self.find(project, name).await? {
             return Ok(known);
@@ -62,6 +64,7 @@ impl EndUsers {
         if is_new { Ok(id) } else { self.read_id(project, name).await?.ok_or(EndUserError::NotFound) }
     }
 
+    #[kernel::boxed]
     pub async fn list(&self, project: ProjectId, filter: &EndUserFilter) -> Result<EndUserPage, EndUserError> {
         let page = PageSize::asked(filter.limit);
         let name = filter.name.as_deref().map(|part| store::fitting(&format!("*{part}*")));
@@ -79,6 +82,7 @@ impl EndUsers {
         Ok(EndUserPage { end_users: page.rows, cursor })
     }
 
+    #[kernel::boxed]
     pub async fn get(&self, project: ProjectId, name: &EndUserName) -> Result<EndUser, EndUserError> {
         let sql = "select id, name, created_at from end_user_names where project_id = $1 and name = $2";
         let row = self.0.db.optional(sql, args![project, name.as_str()]).await?.ok_or(EndUserError::NotFound)?;
@@ -86,6 +90,7 @@ impl EndUsers {
     }
 
     /// What some end users are called. Whoever was forgotten has no name.
+    #[kernel::boxed]
     pub async fn names(&self, project: ProjectId, ids: Vec<EndUserId>) -> Result<HashMap<EndUserId, String>, EndUserError> {
         let mut names = HashMap::new();
         for id in ids {

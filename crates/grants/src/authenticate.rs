@@ -40,6 +40,7 @@ impl Grants {
     }
 
     /// What an access token stands for; nothing for one that is unknown, expired or revoked.
+    #[kernel::boxed]
     pub async fn authenticate(&self, token: &str) -> Result<Option<Bearer>, StoreError> {
         let hash = KeyHash::of(token);
         let found = self.0.known.or_find(hash, || self.look_up(&hash)).await?;
@@ -65,6 +66,7 @@ impl Grants {
     }
 
     /// What a token of this client is good for; nothing for one that is good no more, or another's.
+    #[kernel::boxed]
     pub async fn introspect(&self, client: &Client, token: &str) -> Result<Option<Introspection>, StoreError> {
         let kept = self.kept(&KeyHash::of(token)).await?;
         let is_good = |kept: &Kept| kept.grant.client_id == client.id && kept.state(self.0.clock.now()) == TokenState::Good;

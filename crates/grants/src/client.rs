@@ -92,6 +92,7 @@ fn unknown() -> GrantError {
 
 impl Grants {
     /// The client that a person is asked to let in. One that is named by an address is read from there.
+    #[kernel::boxed]
     pub async fn client(&self, id: &str) -> Result<Client, GrantError> {
         if document::is_address(id) {
             return self.0.documents.client(id).await;
@@ -100,6 +101,7 @@ impl Grants {
     }
 
     /// The client of a request that it makes itself, proven by its secret where it has one.
+    #[kernel::boxed]
     pub async fn prove(&self, id: &str, secret: &ClientSecret) -> Result<Client, GrantError> {
         if document::is_address(id) {
             // Such a client has no secret; what it may redeem is bound to its id, so nothing has to be read from there.

@@ -93,6 +93,7 @@ fn unknown() -> GrantError {
 
 impl Grants {
     /// Makes the code that the client is sent for what a person agreed to.
+    #[kernel::boxed]
     pub async fn approve(
         &self,
         client: &Client,

@@ -139,6 +139,7 @@ macro_rules! columns {
 
 impl Grants {
     /// Begins the sign-in of a device.
+    #[kernel::boxed]
     pub async fn begin_device(&self, client: &Client, surface: &Surface, asked: PermissionSet) -> Result<DeviceCode, GrantError> {
         let now = self.0.clock.now();
         let counted = self.0.db.optional("select count(*) as waiting from oauth_device_codes where expires_at > $1", args![now]).await?;
@@ -161,6 +162,7 @@ impl Grants {
     }
 
     /// The device that shows a code, if it still waits.
+    #[kernel::boxed]
     pub async fn waiting_device(&self, user_code: &str) -> Result<Option<PendingDevice>, GrantError> {
         let Some(code) = normal_code(user_code) else { return Ok(None) };
         let sql = concat!("select ", columns!(), " from oauth_device_codes where user_code = $1 and decision is null and expires_at > $2");
@@ -170,6 +172,7 @@ impl Grants {
     }
 
     /// Writes down what a person said; whether the device still waited for it.
+    #[kernel::boxed]
     pub async fn decide_device(&self, user_code: &str, decision: &DeviceDecision) -> Result<bool, GrantError> {
         let Some(code) = normal_code(user_code) else { return Ok(false) };
         if let DeviceDecision::Approve(approval) = decision {
@@ -198,6 +201,7 @@ impl Grants {
     }
 
     /// Gives a device its tokens, or says why there are none yet.
+    #[kernel::boxed]
     pub async fn poll_device(&self, client: &Client, device_code: &str) -> Result<Tokens, GrantError> {
         let hash = KeyHash::of(device_code);
         let now = self.0.clock.now();

@@ -167,6 +167,7 @@ pub(crate) async fn insert(tx: &mut Tx, new: NewGrant<'_>, now: Timestamp) -> Re
 
 impl Grants {
     /// The grants of a project, newest first.
+    #[kernel::boxed]
     pub async fn list(&self, project: ProjectId, filter: GrantFilter) -> Result<Page<Grant>, GrantError> {
         let sql = page_sql!(
             select columns!(),
@@ -186,6 +187,7 @@ impl Grants {
     }
 
     /// What somebody let clients do and is in force, in every project, newest first.
+    #[kernel::boxed]
     pub async fn given_by(&self, granter: Granter) -> Result<Vec<Grant>, GrantError> {
         let sql = concat!(
             "select ",
@@ -198,12 +200,14 @@ impl Grants {
     }
 
     /// Ends a grant that somebody gave themselves.
+    #[kernel::boxed]
     pub async fn end_own(&self, granter: Granter, id: GrantId) -> Result<Grant, GrantError> {
         let sql = "select project_id from oauth_grants where id = $1 and (user_id = $2 or key_id = $3)";
         let row = self.0.db.optional(sql, args![id, granter.user(), granter.key()]).await?.ok_or(GrantError::NotFound)?;
         self.end(row.get("project_id")?, id, EndedWhy::Revoked).await
     }
 
+    #[kernel::boxed]
     pub async fn read(&self, project: ProjectId, id: GrantId) -> Result<Grant, GrantError> {
         let sql = concat!("select ", columns!(), " from oauth_grants where project_id = $1 and id = $2");
         self.noted().await;
@@ -212,6 +216,7 @@ impl Grants {
     }
 
     /// Ends a grant with all its tokens; ending it again changes nothing.
+    #[kernel::boxed]
     pub async fn end(&self, project: ProjectId, id: GrantId, why: EndedWhy) -> Result<Grant, GrantError> {
         let sql = concat!(
             "update oauth_grants set ended_why = coalesce(ended_why, $3), ended_at = coalesce(ended_at, $4) where project_id = $1 and id = $2 returning ",

@@ -115,6 +115,7 @@ fn name(new: &NewClient) -> String {
 
 impl Grants {
     /// Registers a client, from somewhere that may register only so many.
+    #[kernel::boxed]
     pub async fn register(&self, new: &NewClient, address: &str) -> Result<Registered, GrantError> {
         // RFC 7591: who says nothing keeps a secret.
         let checked = check(new, "client_secret_basic")?;

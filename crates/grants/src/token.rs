@@ -112,6 +112,7 @@ impl Grants {
 
     /// Gives new tokens for a refresh token, which is good no more. One that comes a second time ends the grant, because somebody else has
     /// it too: which of the two is the thief, nobody can tell.
+    #[kernel::boxed]
     pub async fn refresh(
         &self,
         client: &Client,
@@ -146,6 +147,7 @@ impl Grants {
 
     /// Revokes a token of this client (RFC 7009): an access token alone, a refresh token with its grant. What is unknown or another client's
     /// is left as it is, and nobody is told.
+    #[kernel::boxed]
     pub async fn revoke_token(&self, client: &Client, token: &str) -> Result<(), GrantError> {
         let hash = KeyHash::of(token);
         let Some(kept) = self.kept(&hash).await?.filter(|kept| kept.grant.client_id == client.id) else { return Ok(()) };

@@ -16,6 +16,7 @@ const BATCH: i64 = 500;
 
 impl Grants {
     /// Drops codes, tokens, devices and clients that are over; how many. A client is over a month after the last of its grants is.
+    #[kernel::boxed]
     pub async fn forget(&self) -> Result<u64, StoreError> {
         let now = self.0.clock.now();
         let steps = [
@@ -44,6 +45,7 @@ impl Grants {
 
     /// Grants that ended before a time and were not used since, some at a time after the last that was seen. Whether they can go is for
     /// those to say who keep what was done or made through them.
+    #[kernel::boxed]
     pub async fn long_ended(&self, before: Timestamp, after: Option<GrantId>) -> Result<Vec<(ProjectId, GrantId)>, StoreError> {
         let sql = "select project_id, id from oauth_grants where expires_at < $1 and coalesce(last_used_at, created_at) < $1 \
                    and ($2 is null or id > $2) order by id limit $3";
@@ -52,6 +54,7 @@ impl Grants {
     }
 
     /// Drops a grant that nothing names any more.
+    #[kernel::boxed]
     pub async fn drop_ended(&self, project: ProjectId, id: GrantId, before: Timestamp) -> Result<u64, StoreError> {
         let sql =
             "delete from oauth_grants where project_id = $1 and id = $2 and expires_at < $3 and coalesce(last_used_at, created_at) < $3";

@@ -103,6 +103,7 @@ impl Imports {
         self.0.tasks.spawn(self.clone().follow(self.0.stop.clone()));
     }
 
+    #[kernel::boxed]
     pub async fn drain(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
@@ -122,15 +123,18 @@ impl Imports {
     }
 
     /// Takes over what other nodes changed.
+    #[kernel::boxed]
     pub async fn catch_up(&self) -> Result<(), ImportError> {
         self.0.mirror.catch_up().await
     }
 
     /// A project's imports, the oldest first.
+    #[kernel::boxed]
     pub async fn list(&self, project: ProjectId) -> Result<Vec<Import>, ImportError> {
         Ok(store::list(&self.0.db, project).await?)
     }
 
+    #[kernel::boxed]
     pub async fn get(&self, project: ProjectId, id: ImportId) -> Result<Import, ImportError> {
         store::by_id(&self.0.db, project, id).await?.ok_or(ImportError::NotFound)
     }

@@ -63,6 +63,7 @@ impl Connected {
 
 impl Imports {
     /// Imports something; what was imported under the same key is replaced.
+    #[kernel::boxed]
     pub async fn make(&self, scope: Scope, provider: &str, order: Order, mode: ImportMode) -> Result<Made, ImportError> {
         if let Some(key) = &order.key {
             check_key(key)?;
@@ -86,6 +87,7 @@ impl Imports {
     }
 
     /// Reads the source of an import again.
+    #[kernel::boxed]
     pub async fn refresh(&self, scope: Scope, id: ImportId, mode: ImportMode) -> Result<Made, ImportError> {
         let account = self.account(scope.project, id).await?;
         self.refresh_as(scope, id, mode, account).await
@@ -280,6 +282,7 @@ impl Imports {
     }
 
     /// Removes an import. While it is connected, only by force, and then its connections go with it.
+    #[kernel::boxed]
     pub async fn delete(&self, scope: Scope, id: ImportId, force: bool) -> Result<(), ImportError> {
         let import = self.get(scope.project, id).await?;
         let held = self.held(scope.project, &import).await?;

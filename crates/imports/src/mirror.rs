@@ -165,6 +165,7 @@ impl Mirror {
     }
 
     /// Reads again what changed on other nodes, and lets go of what nobody uses.
+    #[kernel::boxed]
     pub async fn catch_up(&self) -> Result<(), ImportError> {
         let (changed, last) = rows::changed_since(&self.0.db, self.0.seen.load(Ordering::Relaxed)).await?;
         for (edition, project) in changed {

@@ -201,6 +201,7 @@ pub(crate) async fn changed_since(db: &Db, edition: i64) -> Result<(BTreeSet<(i6
 }
 
 /// Seals the secrets of every import with the current key; one that changes meanwhile is left to its writer.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ImportError> {
     let mut resealed = 0;
     for row in db.all("select project_id, id, secret from imports where secret is not null", args![]).await? {

@@ -23,6 +23,10 @@ pub mod suggest;
 pub mod template;
 pub mod time;
 
+/// Makes an async function answer with a boxed future. What other crates await is compiled once, where it stands: without the box, each of
+/// them would compile it again, with all that it awaits itself.
+pub use async_recursion::async_recursion as boxed;
+
 pub use access::{Permission, PermissionSet, Role, Scope};
 pub use budget::{Budget, Exceeded, Limits};
 pub use call_ref::{CallName, CallRef};

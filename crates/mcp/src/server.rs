@@ -55,6 +55,7 @@ impl Mcp {
     }
 
     /// Answers what a client posts, or says why that is no JSON. `caller` is the key behind the request: what one key has under way, no other reaches.
+    #[kernel::boxed]
     pub async fn post(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>, message: Result<Value, String>) -> Answer {
         match message {
             Ok(Value::Array(messages)) => self.batch(caller, headers, surface, messages).await,
@@ -64,6 +65,7 @@ impl Mcp {
     }
 
     /// A stream of changes, as clients before 2026-07-28 open it.
+    #[kernel::boxed]
     pub async fn changes(&self, caller: Uuid, headers: &HeaderMap, surface: Arc<dyn Surface>) -> Answer {
         let version = headers.get(header::PROTOCOL_VERSION).map_or(Some(UNNAMED), |name| served(name.to_str().ok()?.trim()));
         match version {

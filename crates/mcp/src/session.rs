@@ -122,6 +122,7 @@ impl SessionTools {
     }
 
     /// The tools as a model API takes them, with the name that each is called by.
+    #[kernel::boxed]
     pub async fn definitions(&self, format: Format) -> Result<Vec<Value>, RpcError> {
         let entries = self.entries().await?;
         let mut defined = Vec::with_capacity(entries.len());
@@ -165,6 +166,7 @@ impl SessionTools {
     }
 
     /// Calls a tool of the session. An account that is missing is begun to be connected, where the session lets its user do so.
+    #[kernel::boxed]
     pub async fn call_tool(&self, name: &str, request: CallRequest) -> Result<CallReply, SessionFault> {
         let target = self.target(name).await?;
         let permission = self.verdict(&target, &request.arguments).max(request.permission);
@@ -195,6 +197,7 @@ impl SessionTools {
 
     /// Connects an account of the end user, or says what they have to do for it. `alias` is for one more beside others; `link` says how they
     /// are led.
+    #[kernel::boxed]
     pub async fn connect_app(
         &self,
         integration: &str,
@@ -274,6 +277,7 @@ impl SessionTools {
     }
 
     /// Asks discovery as the end user, and keeps what the session has of its answer.
+    #[kernel::boxed]
     pub async fn search(&self, use_cases: Vec<String>, limit: u64) -> Result<Vec<Value>, RpcError> {
         let arguments = json!({"use_cases": use_cases, "limit_alternatives": limit.saturating_sub(1)});
         let name = CallRef::Reserved { op: "find_capabilities".to_owned() }.into();

@@ -85,6 +85,7 @@ impl Invitation {
 
 impl People {
     /// Invites somebody in the name of a caller, who can give nothing that they do not have.
+    #[kernel::boxed]
     pub async fn invite(&self, scope: &Scope, email: Option<&str>, role: Role) -> Result<(Invitation, PlainKey), PeopleError> {
         if !scope.permissions.covers(role.permissions()) {
             return Err(PeopleError::RoleTooHigh { role });
@@ -93,6 +94,7 @@ impl People {
     }
 
     /// Invites somebody in the name of the operator, or of somebody whose permissions were checked.
+    #[kernel::boxed]
     pub async fn invite_to(
         &self,
         project: ProjectId,
@@ -123,6 +125,7 @@ impl People {
     }
 
     /// The invitations of a project, the newest first.
+    #[kernel::boxed]
     pub async fn invitations(
         &self,
         project: ProjectId,
@@ -142,6 +145,7 @@ impl People {
     }
 
     /// Takes an invitation back. One that was accepted stays so; its member can be removed.
+    #[kernel::boxed]
     pub async fn revoke_invitation(&self, project: ProjectId, id: InvitationId) -> Result<Invitation, PeopleError> {
         let sql = concat!(
             "update invitations set revoked_at = case when accepted_at is null then coalesce(revoked_at, $3) end \
@@ -153,6 +157,7 @@ impl People {
     }
 
     /// What a link invites to. Looking does not use it up.
+    #[kernel::boxed]
     pub async fn offer(&self, token: &str) -> Result<Offer, PeopleError> {
         let sql = concat!("select ", columns!(), " from invitations where hash = $1");
         let row = self.0.db.optional(sql, args![KeyHash::of(token).as_bytes()]).await?.ok_or(PeopleError::LinkInvalid)?;
@@ -165,6 +170,7 @@ impl People {
     }
 
     /// Makes whoever is signed in a member.
+    #[kernel::boxed]
     pub async fn accept(&self, token: &str, signed_in: &SignedIn) -> Result<(), PeopleError> {
         let user = signed_in.person.ok_or(PeopleError::Refused)?;
         let user = self.0.accounts.user(user).await?;
@@ -175,6 +181,7 @@ impl People {
     }
 
     /// Makes an account and a member of somebody new, and signs them in: all of it or nothing.
+    #[kernel::boxed]
     pub async fn accept_as_new(&self, token: &str, new: NewPerson, visitor: &Visitor) -> Result<OpenedSession, PeopleError> {
         self.count_address(visitor).await?;
         let offer = self.offer(token).await?;

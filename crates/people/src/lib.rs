@@ -108,12 +108,14 @@ impl People {
     }
 
     /// The projects that a person belongs to.
+    #[kernel::boxed]
     pub async fn memberships(&self, user: UserId) -> Result<Vec<Membership>, PeopleError> {
         Ok(self.0.accounts.memberships(user).await?)
     }
 
     /// What somebody who is signed in may do in a project at this moment: a member what the role says, a pasted key what it may, the operator
     /// what an owner may. Nothing where they do not belong.
+    #[kernel::boxed]
     pub async fn scope(&self, signed_in: &SignedIn, project: ProjectId) -> Result<Option<Scope>, PeopleError> {
         Ok(match (&signed_in.via, signed_in.person) {
             (Via::Person, Some(user)) => self.0.accounts.member_scope(project, user).await?,
@@ -128,6 +130,7 @@ impl People {
     }
 
     /// The projects that somebody who is signed in can act in.
+    #[kernel::boxed]
     pub async fn projects(&self, signed_in: &SignedIn) -> Result<Vec<Membership>, PeopleError> {
         let owner = kernel::Role::Owner;
         match (&signed_in.via, signed_in.person) {

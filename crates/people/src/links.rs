@@ -15,6 +15,7 @@ const LIFE: Duration = Duration::from_hours(24);
 
 impl People {
     /// Makes a link for somebody; its token is shown this once.
+    #[kernel::boxed]
     pub async fn make_link(&self, user: UserId) -> Result<PlainKey, PeopleError> {
         let user = self.0.accounts.user(user).await?.id;
         let (token, now) = (PlainKey::generate("tyl"), self.0.clock.now());
@@ -24,6 +25,7 @@ impl People {
     }
 
     /// Whom a link is for. Looking does not use it up.
+    #[kernel::boxed]
     pub async fn link_for(&self, token: &str) -> Result<User, PeopleError> {
         let sql = "select user_id, expires_at from sign_in_links where hash = $1";
         let row = self.0.db.optional(sql, args![KeyHash::of(token).as_bytes()]).await?.ok_or(PeopleError::LinkInvalid)?;
@@ -35,6 +37,7 @@ impl People {
     }
 
     /// Signs in with a link, once.
+    #[kernel::boxed]
     pub async fn by_link(&self, token: &str, visitor: &Visitor) -> Result<OpenedSession, PeopleError> {
         self.count_address(visitor).await?;
         let user = self.link_for(token).await?;

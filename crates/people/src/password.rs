@@ -60,6 +60,7 @@ fn check(password: &SecretString, email: &str) -> Result<(), PeopleError> {
 
 impl People {
     /// Signs in with an address and a password. Everything that may be wrong is refused in the same words.
+    #[kernel::boxed]
     pub async fn by_password(&self, email: &str, password: &SecretString, visitor: &Visitor) -> Result<Passed, PeopleError> {
         if !self.0.settings.passwords {
             return Err(PeopleError::PasswordsOff);
@@ -92,6 +93,7 @@ impl People {
     }
 
     /// Sets the password of whoever is signed in. Somebody who has one says it first; other sessions end.
+    #[kernel::boxed]
     pub async fn change_password(
         &self,
         signed_in: &SignedIn,
@@ -113,6 +115,7 @@ impl People {
     }
 
     /// Sets somebody's password for the operator, and ends their sessions.
+    #[kernel::boxed]
     pub async fn set_password(&self, user: UserId, new: &SecretString) -> Result<(), PeopleError> {
         self.put_password(user, new).await?;
         self.end_all(user).await?;
@@ -120,6 +123,7 @@ impl People {
     }
 
     /// Whether somebody has a password.
+    #[kernel::boxed]
     pub async fn has_password(&self, user: UserId) -> Result<bool, PeopleError> {
         Ok(self.kept_password(user).await?.is_some())
     }

@@ -50,6 +50,7 @@ impl People {
     }
 
     /// Finishes a sign-in whose password was right, with a code of the app or a recovery code.
+    #[kernel::boxed]
     pub async fn by_code(&self, ticket: &str, code: &str, visitor: &Visitor) -> Result<OpenedSession, PeopleError> {
         self.count_address(visitor).await?;
         let said = self.0.signer.verify(ticket).and_then(|payload| serde_json::from_slice::<Value>(&payload).ok()).unwrap_or_default();
@@ -97,12 +98,14 @@ impl People {
     }
 
     /// Whether somebody needs a code besides the password.
+    #[kernel::boxed]
     pub async fn has_totp(&self, user: UserId) -> Result<bool, PeopleError> {
         let row = self.0.db.optional("select totp_confirmed_at from users where id = $1", args![user]).await?;
         Ok(row.map_or(Ok(None), |row| row.get::<Option<Timestamp>>("totp_confirmed_at"))?.is_some())
     }
 
     /// Begins to set up an authenticator app; it counts once a code of it was shown.
+    #[kernel::boxed]
     pub async fn begin_totp(&self, signed_in: &SignedIn) -> Result<NewTotp, PeopleError> {
         let user = signed_in.person.ok_or(PeopleError::Refused)?;
         let secret = random_bytes::<SECRET>();
@@ -115,6 +118,7 @@ impl People {
     }
 
     /// The app that somebody began to set up and has not confirmed yet.
+    #[kernel::boxed]
     pub async fn pending_totp(&self, signed_in: &SignedIn) -> Result<Option<NewTotp>, PeopleError> {
         let Some(user) = signed_in.person else { return Ok(None) };
         let sql = "select totp from users where id = $1 and totp_confirmed_at is null";
@@ -133,6 +137,7 @@ impl People {
     }
 
     /// Makes the app count, by a code of it; the recovery codes, which are shown this once.
+    #[kernel::boxed]
     pub async fn confirm_totp(&self, signed_in: &SignedIn, code: &str) -> Result<Vec<SecretString>, PeopleError> {
         let user = signed_in.person.ok_or(PeopleError::Refused)?;
         self.count_account(&format!("code:{user}")).await?;
@@ -154,6 +159,7 @@ impl People {
     }
 
     /// Takes the app away again, by a code of it or a recovery code.
+    #[kernel::boxed]
     pub async fn remove_totp(&self, signed_in: &SignedIn, code: &str) -> Result<(), PeopleError> {
         let user = signed_in.person.ok_or(PeopleError::Refused)?;
         self.use_code(user, code).await?;
@@ -161,6 +167,7 @@ impl People {
     }
 
     /// Takes the app away without a code, for the operator: somebody lost it and the recovery codes.
+    #[kernel::boxed]
     pub async fn drop_totp(&self, user: UserId) -> Result<(), PeopleError> {
         let sql = "update users set totp = null, totp_confirmed_at = null, totp_used = null where id = $1";
         self.0.db.execute(sql, args![user]).await?;
@@ -175,6 +182,7 @@ fn recovery_code() -> SecretString {
 }
 
 /// Seals the secrets of authenticator apps with the current key; a row that changes meanwhile is left to its writer.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, PeopleError> {
     let mut resealed = 0;
     for row in db.all("select id, totp from users where totp is not null", args![]).await? {

@@ -111,6 +111,7 @@ impl Session {
 impl People {
     /// Who is signed in with a token: nobody once the session was ended, lay idle or grew old, once the person is disabled, or once the key is
     /// revoked.
+    #[kernel::boxed]
     pub async fn signed_in(&self, token: &SecretString) -> Result<Option<SignedIn>, PeopleError> {
         let hash = KeyHash::of(token.expose_secret());
         let sql = select!("where s.hash = $1");
@@ -167,6 +168,7 @@ impl People {
     }
 
     /// Ends the session of a token.
+    #[kernel::boxed]
     pub async fn sign_out(&self, token: &SecretString) -> Result<(), PeopleError> {
         let hash = KeyHash::of(token.expose_secret());
         self.0.db.execute("delete from sessions where hash = $1", args![hash.as_bytes()]).await?;
@@ -174,6 +176,7 @@ impl People {
     }
 
     /// Where the same person is signed in, the newest first; of a pasted key or the operator, where else that one is.
+    #[kernel::boxed]
     pub async fn sessions(&self, of: &SignedIn) -> Result<Vec<Session>, PeopleError> {
         let (user, key) = holder_of(of);
         let sql = select!("where s.user_id is not distinct from $1 and s.key_id is not distinct from $2 order by s.id desc limit 100");
@@ -183,6 +186,7 @@ impl People {
     }
 
     /// Every session, the newest first, for the operator.
+    #[kernel::boxed]
     pub async fn all_sessions(&self, of: Option<UserId>) -> Result<Vec<Session>, PeopleError> {
         let sql = select!("where $1 is null or s.user_id = $1 order by s.id desc limit 1000");
         let rows = self.0.db.all(sql, args![of]).await?;
@@ -206,6 +210,7 @@ impl People {
     }
 
     /// Ends one session of the same person.
+    #[kernel::boxed]
     pub async fn end_session(&self, of: &SignedIn, id: SessionId) -> Result<(), PeopleError> {
         let (user, key) = holder_of(of);
         let sql = "delete from sessions where id = $1 and user_id is not distinct from $2 and key_id is not distinct from $3";
@@ -213,6 +218,7 @@ impl People {
     }
 
     /// Ends every session of the same person but this one; how many there were.
+    #[kernel::boxed]
     pub async fn end_others(&self, of: &SignedIn) -> Result<u64, PeopleError> {
         let (user, key) = holder_of(of);
         let sql = "delete from sessions where id <> $1 and user_id is not distinct from $2 and key_id is not distinct from $3 \
@@ -221,12 +227,14 @@ impl People {
     }
 
     /// Ends every session of a person; how many there were.
+    #[kernel::boxed]
     pub async fn end_all(&self, user: UserId) -> Result<u64, PeopleError> {
         let sql = "delete from sessions where user_id = $1 returning created_at, used_at";
         self.alive_among(&self.0.db.returning_all(sql, args![user]).await?)
     }
 
     /// Lets somebody sign in no more and signs them out everywhere, or lets them sign in again.
+    #[kernel::boxed]
     pub async fn set_disabled(&self, user: UserId, is_disabled: bool) -> Result<(), PeopleError> {
         self.0.accounts.set_disabled(user, is_disabled).await?;
         if is_disabled {
@@ -236,6 +244,7 @@ impl People {
     }
 
     /// Ends any session, for the operator.
+    #[kernel::boxed]
     pub async fn end_any(&self, id: SessionId) -> Result<(), PeopleError> {
         let ended = self.0.db.execute("delete from sessions where id = $1", args![id]).await?;
         if ended == 0 { Err(PeopleError::SessionNotFound) } else { Ok(()) }

@@ -71,6 +71,7 @@ impl People {
     }
 
     /// Drops counts that are over, attempts nobody came back from, and links and sessions that ended.
+    #[kernel::boxed]
     pub async fn forget(&self) -> Result<(), PeopleError> {
         let (db, now, settings) = (&self.0.db, self.0.clock.now(), &self.0.settings);
         db.execute("delete from sign_in_tries where ends_at <= $1", args![now]).await?;

@@ -8,6 +8,7 @@ use crate::{OpenedSession, People, PeopleError, Visitor};
 
 impl People {
     /// Signs in with a key. One that acts for agents alone opens no pages.
+    #[kernel::boxed]
     pub async fn by_key(&self, key: &SecretString, visitor: &Visitor) -> Result<OpenedSession, PeopleError> {
         self.count_address(visitor).await?;
         let key = key.expose_secret().trim();

@@ -107,6 +107,7 @@ impl Secrets {
         Self { db, clock, sealer, reads_kept }
     }
 
+    #[kernel::boxed]
     pub async fn create(&self, scope: Scope, new: NewSecret) -> Result<Secret, SecretError> {
         check_words(new.name.as_deref(), new.description.as_deref())?;
         check_hosts(&new.hosts)?;
@@ -140,6 +141,7 @@ impl Secrets {
     }
 
     /// All secrets of a project, by their slugs.
+    #[kernel::boxed]
     pub async fn list(&self, project: ProjectId) -> Result<Vec<Secret>, SecretError> {
         let rows =
             self.db.all(concat!("select ", rows::columns!(), " from secrets where project_id = $1 order by slug"), args![project]).await?;
@@ -147,6 +149,7 @@ impl Secrets {
     }
 
     /// A secret by its slug or its id.
+    #[kernel::boxed]
     pub async fn find(&self, project: ProjectId, named: &str) -> Result<Secret, SecretError> {
         match rows::find(&self.db, project, named).await? {
             Some(row) => Ok(Secret::read(&row)?),
@@ -155,6 +158,7 @@ impl Secrets {
     }
 
     /// Changes what is given and nothing else.
+    #[kernel::boxed]
     pub async fn change(&self, scope: Scope, named: &str, change: SecretChange) -> Result<Secret, SecretError> {
         check_words(change.name.as_deref(), change.description.as_deref())?;
         change.hosts.as_deref().map_or(Ok(()), check_hosts)?;
@@ -176,6 +180,7 @@ impl Secrets {
         }
     }
 
+    #[kernel::boxed]
     pub async fn delete(&self, scope: Scope, named: &str) -> Result<Secret, SecretError> {
         let secret = self.find(scope.project, named).await?;
         match self.db.execute("delete from secrets where project_id = $1 and id = $2", args![scope.project, secret.id]).await? {
@@ -185,6 +190,7 @@ impl Secrets {
     }
 
     /// A secret for a header of a request to a host that it was given for.
+    #[kernel::boxed]
     pub async fn for_host(&self, project: ProjectId, slug: &str, url: &url::Url) -> Result<SecretString, SecretError> {
         let Some(row) = rows::find(&self.db, project, slug).await? else { return Err(self.missing(project, slug).await) };
         let secret = Secret::read(&row)?;

@@ -49,6 +49,7 @@ impl SecretRead {
 
 impl Secrets {
     /// Shows a value. It is recorded first: one that cannot be recorded is not shown. Whoever calls this has seen that the key may read.
+    #[kernel::boxed]
     pub async fn show(&self, scope: Scope, named: &str, purpose: Purpose) -> Result<(Secret, SecretString), SecretError> {
         let Some(found) = rows::find(&self.db, scope.project, named).await? else { return Err(self.missing(scope.project, named).await) };
         let secret = Secret::read(&found)?;
@@ -67,6 +68,7 @@ impl Secrets {
     }
 
     /// Who was shown a value, newest first.
+    #[kernel::boxed]
     pub async fn reads(
         &self,
         project: ProjectId,
@@ -88,6 +90,7 @@ impl Secrets {
     }
 
     /// Drops the record of what was shown long ago.
+    #[kernel::boxed]
     pub async fn forget_reads(&self, project: ProjectId) -> Result<u64, SecretError> {
         let before = self.clock.now().minus(self.reads_kept);
         Ok(self.db.execute("delete from secret_reads where project_id = $1 and read_at < $2", args![project, before]).await?)

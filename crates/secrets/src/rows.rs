@@ -30,6 +30,7 @@ pub(crate) async fn find(db: &Db, project: ProjectId, named: &str) -> Result<Opt
 }
 
 /// Seals every value with the current key.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, SecretError> {
     let mut resealed = 0;
     for row in db.all("select project_id, id, value from secrets", args![]).await? {

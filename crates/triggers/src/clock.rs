@@ -53,6 +53,7 @@ impl Triggers {
     }
 
     /// Fires everything that is due at `now`; how many runs that makes.
+    #[kernel::boxed]
     pub async fn fire_due(&self, now: Timestamp) -> Result<usize, TriggerError> {
         let mut fired = 0;
         loop {
@@ -68,6 +69,7 @@ impl Triggers {
     }
 
     /// The same on an outside clock's word, which is never ahead of ours.
+    #[kernel::boxed]
     pub async fn fire_until(&self, tick: Timestamp) -> Result<usize, TriggerError> {
         self.require_running()?;
         self.fire_due(tick.min(self.0.clock.now())).await

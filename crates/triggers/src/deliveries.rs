@@ -58,6 +58,7 @@ impl DeliveryQuery {
 
 impl Triggers {
     /// Each with what it belongs to.
+    #[kernel::boxed]
     pub async fn deliveries(&self, scope: Scope, query: &DeliveryQuery) -> Result<Page<(Delivery, DeliveryLabels)>, TriggerError> {
         let state = query.state()?;
         macro_rules! page {
@@ -133,6 +134,7 @@ impl Triggers {
     }
 
     /// What a delivery belongs to.
+    #[kernel::boxed]
     pub async fn about(&self, scope: Scope, delivery: &Delivery) -> Result<DeliveryLabels, TriggerError> {
         let trigger = self.trigger_of(scope.project, delivery.parent).await?;
         Ok(DeliveryLabels { workflow: workflow_named(&delivery.data).or(trigger.workflow), ..trigger })
@@ -153,16 +155,19 @@ impl Triggers {
         Ok(DeliveryLabels { trigger: name, workflow: workflow_named(&data) })
     }
 
+    #[kernel::boxed]
     pub async fn delivery(&self, scope: Scope, id: DeliveryId) -> Result<(Delivery, Vec<Attempt>), TriggerError> {
         let found = rows::delivery_by_id(&self.0.db, scope.project, id).await?.ok_or(TriggerError::NotFound(RowKind::Delivery))?;
         Ok((found, rows::attempts(&self.0.db, scope.project, id).await?))
     }
 
+    #[kernel::boxed]
     pub async fn event(&self, scope: Scope, id: EventId) -> Result<EventRow, TriggerError> {
         rows::event_by_id(&self.0.db, scope.project, id).await?.ok_or(TriggerError::NotFound(RowKind::Event))
     }
 
     /// Runs a delivery that ended once more, under the same idempotency key.
+    #[kernel::boxed]
     pub async fn retry(&self, scope: Scope, id: DeliveryId) -> Result<Delivery, TriggerError> {
         let sql = concat!(
             "update trigger_deliveries set state = 'ready', due_at = $3, updated_at = $3, code = '102', message = 'claimed', \
@@ -178,6 +183,7 @@ impl Triggers {
     }
 
     /// Runs everything again that failed for good and fits the filter; how many.
+    #[kernel::boxed]
     pub async fn replay(&self, scope: Scope, query: &DeliveryQuery) -> Result<u64, TriggerError> {
         if query.state()?.is_some_and(|state| state != State::Dead) {
             return Ok(0);
@@ -203,6 +209,7 @@ impl Triggers {
     }
 
     /// Ends a delivery that was dispatched.
+    #[kernel::boxed]
     pub async fn complete(&self, scope: Scope, id: DeliveryId, end: Completion) -> Result<Delivery, TriggerError> {
         let (found, _) = self.delivery(scope, id).await?;
         if found.state != State::Waiting {
@@ -241,6 +248,7 @@ impl Triggers {
     }
 
     /// Calls off a delivery that has not ended: it is not tried again, and a run under way is cut off.
+    #[kernel::boxed]
     pub async fn cancel(&self, scope: Scope, id: DeliveryId) -> Result<Delivery, TriggerError> {
         let sql = concat!(
             "update trigger_deliveries set state = 'cancelled', code = $3, message = 'cancelled', cancelled_by_id = $4, updated_at = $5, \
@@ -260,6 +268,7 @@ impl Triggers {
     }
 
     /// What a mapping makes of a delivery's event, or of one that is pasted.
+    #[kernel::boxed]
     pub async fn preview(
         &self,
         scope: Scope,

@@ -86,6 +86,7 @@ impl Triggers {
     }
 
     /// Makes sure that a provider sends its events here; what had to be put right, if anything.
+    #[kernel::boxed]
     pub async fn ensure_hub(&self, provider: &str) -> Result<Option<String>, TriggerError> {
         let Some(source) = self.0.sources.get(provider).filter(|source| source.hub().is_some()).cloned() else { return Ok(None) };
         if self.0.hub.with(|state| state.ensured.is_some_and(|at| at.elapsed() < SURE)) {
@@ -116,6 +117,7 @@ impl Triggers {
     }
 
     /// Has a provider sign with another secret; the old one is taken for another day.
+    #[kernel::boxed]
     pub async fn rotate_hub(&self, provider: &str) -> Result<(), TriggerError> {
         let source = self.0.sources.get(provider).cloned().ok_or(TriggerError::NotFound(RowKind::Provider))?;
         Box::pin(self.ensure_now(provider, &*source, false)).await?;
@@ -315,6 +317,7 @@ impl Triggers {
 
     /// Brings a project's subscriptions and its triggers at the provider together: what nobody here wants is removed there, what is gone there
     /// is made again, and what does not work there is not valid here.
+    #[kernel::boxed]
     pub async fn tidy(&self, provider: &str, project: ProjectId) -> Result<TidiedTriggers, TriggerError> {
         let Some(source) = self.0.sources.get(provider).cloned() else { return Ok(TidiedTriggers::default()) };
         let Some(hub) = source.hub() else { return Ok(TidiedTriggers::default()) };

@@ -13,6 +13,7 @@ pub struct Leftovers {
 }
 
 impl Triggers {
+    #[kernel::boxed]
     pub async fn leftovers(&self, projects: &[ProjectId]) -> Result<Leftovers, TriggerError> {
         let mut left = Leftovers::default();
         for project in projects {

@@ -231,6 +231,7 @@ impl Triggers {
     }
 
     /// Starts the engine, the clock and the poller, unless they are paused.
+    #[kernel::boxed]
     pub async fn start(&self) -> Result<(), StoreError> {
         if self.0.settings.paused {
             tracing::warn!("triggers are paused: events are stored, and nothing runs, fires or polls until a start without `paused`");
@@ -257,6 +258,7 @@ impl Triggers {
     }
 
     /// Whether a trigger acts in the name of this key, membership or grant.
+    #[kernel::boxed]
     pub async fn act_by(&self, project: ProjectId, key: KeyId) -> Result<bool, StoreError> {
         store::act_by(&self.0.db, project, key).await
     }
@@ -266,6 +268,7 @@ impl Triggers {
     }
 
     /// Takes no more work and waits for what is under way.
+    #[kernel::boxed]
     pub async fn drain(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();

@@ -69,6 +69,7 @@ macro_rules! rare {
 
 impl Triggers {
     /// Counts the events and deliveries of a project by time. Most deliveries are done, so those that are not are counted and taken away.
+    #[kernel::boxed]
     pub async fn overview(&self, project: ProjectId, period: Period) -> Result<Overview, TriggerError> {
         let Period { since, until, .. } = period;
         let mut buckets: Vec<Bucket> = period.starts().map(|from| Bucket { from, events: 0, dead: 0 }).collect();

@@ -32,6 +32,7 @@ impl Triggers {
     }
 
     /// Polls every subscription whose time has come.
+    #[kernel::boxed]
     pub async fn poll_due(&self) -> Result<(), StoreError> {
         loop {
             let due = self.lease_polls(self.0.clock.now()).await?;

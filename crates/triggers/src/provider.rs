@@ -155,6 +155,7 @@ fn place(id: SubscriptionId) -> SealedColumn<'static> {
 }
 
 /// Seals the secrets of every subscription with the current key; one that changes meanwhile is left to its writer.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, TriggerError> {
     let mut resealed = 0;
     for row in db.all("select project_id, id, secret from trigger_subscriptions where secret is not null", args![]).await? {

@@ -18,6 +18,7 @@ const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 impl Triggers {
     /// Plans again what waits for a time further ahead than it would by this clock; how many schedules, polls and deliveries that are.
+    #[kernel::boxed]
     pub async fn replan(&self, now: Timestamp) -> Result<u64, StoreError> {
         let too_late = now.plus(LONGEST_WAIT);
         let mut moved = self.replan_schedules(now).await?;

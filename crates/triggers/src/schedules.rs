@@ -23,6 +23,7 @@ pub struct NewSchedule {
 }
 
 impl Triggers {
+    #[kernel::boxed]
     pub async fn create_schedule(&self, scope: Scope, new: NewSchedule) -> Result<Schedule, TriggerError> {
         let plan = self.check_schedule(scope, &new).await?;
         let now = self.0.clock.now();
@@ -52,6 +53,7 @@ impl Triggers {
     }
 
     /// Replaces everything that its owner wrote.
+    #[kernel::boxed]
     pub async fn edit_schedule(&self, scope: Scope, id: ScheduleId, new: NewSchedule) -> Result<Schedule, TriggerError> {
         let mut row = self.live_schedule(scope, id).await?;
         let plan = self.check_schedule(scope, &new).await?;
@@ -84,6 +86,7 @@ impl Triggers {
     }
 
     /// Starts or stops a schedule. What was due while it was stopped does not come back.
+    #[kernel::boxed]
     pub async fn switch_schedule(&self, scope: Scope, id: ScheduleId, is_active: bool) -> Result<Schedule, TriggerError> {
         let mut row = self.live_schedule(scope, id).await?;
         let (plan, _) = read_plan(&row.data)?;
@@ -103,6 +106,7 @@ impl Triggers {
         saved.ok_or(TriggerError::NotFound(RowKind::Schedule))
     }
 
+    #[kernel::boxed]
     pub async fn delete_schedule(&self, scope: Scope, id: ScheduleId) -> Result<(), TriggerError> {
         self.live_schedule(scope, id).await?;
         let sql = "update trigger_schedules set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, \
@@ -114,6 +118,7 @@ impl Triggers {
     }
 
     /// Also one that was deleted, so that its deliveries can be understood.
+    #[kernel::boxed]
     pub async fn schedule(&self, scope: Scope, id: ScheduleId) -> Result<Schedule, TriggerError> {
         let found = rows::schedule_by_id(&self.0.db, scope.project, id).await?;
         found.filter(|row| scope.sees(row.actor.end_user.into())).ok_or(TriggerError::NotFound(RowKind::Schedule))
@@ -124,12 +129,14 @@ impl Triggers {
         if row.life.deleted_at.is_some() { Err(TriggerError::NotFound(RowKind::Schedule)) } else { Ok(row) }
     }
 
+    #[kernel::boxed]
     pub async fn schedules(&self, scope: Scope, query: &ParentQuery) -> Result<Page<Schedule>, TriggerError> {
         let query = ParentQuery { end_user: scope.end_user().or(query.end_user), ..query.clone() };
         self.page(scope.project, query.size, rows::schedules(&self.0.db, scope.project, &query).await?, rows::schedule).await
     }
 
     /// Runs a schedule now, besides its slots.
+    #[kernel::boxed]
     pub async fn run_schedule(&self, scope: Scope, id: ScheduleId) -> Result<Delivery, TriggerError> {
         let row = self.live_schedule(scope, id).await?;
         let now = self.0.clock.now();

@@ -59,6 +59,7 @@ impl Triggers {
     }
 
     /// Counts what waits.
+    #[kernel::boxed]
     pub async fn stats(&self) -> Result<Stats, StoreError> {
         let now = self.0.clock.now();
         let mut stats = Stats::default();
@@ -84,6 +85,7 @@ impl Triggers {
     }
 
     /// How many deliveries of all projects ended dead and are still kept; an index has no others.
+    #[kernel::boxed]
     pub async fn dead(&self) -> Result<u64, StoreError> {
         let row = self.0.db.optional("select count(*) as found from trigger_deliveries where state = 'dead'", args![]).await?;
         row.as_ref().map_or(Ok(0), count)

@@ -50,6 +50,7 @@ struct Checked {
 }
 
 impl Triggers {
+    #[kernel::boxed]
     pub async fn subscribe(&self, scope: Scope, new: NewSubscription) -> Result<Made, TriggerError> {
         let checked = self.check_subscription(scope, &new, None).await?;
         if let Some(twin) = rows::live_twin(&self.0.db, scope.project, &checked.fingerprint).await? {
@@ -121,6 +122,7 @@ impl Triggers {
     }
 
     /// Replaces everything that its owner wrote. A poll goes on where it was, unless something else is watched now.
+    #[kernel::boxed]
     pub async fn edit_subscription(&self, scope: Scope, id: SubscriptionId, new: NewSubscription) -> Result<Subscription, TriggerError> {
         let old = self.live(scope, id).await?;
         let new = NewSubscription { target: old.target, ..new };
@@ -169,19 +171,23 @@ impl Triggers {
     }
 
     /// Starts a subscription: the provider is told first.
+    #[kernel::boxed]
     pub async fn start_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
         self.switch(scope, id, |row| row.is_active = true).await
     }
 
+    #[kernel::boxed]
     pub async fn stop_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
         self.switch(scope, id, |row| row.is_active = false).await
     }
 
+    #[kernel::boxed]
     pub async fn refresh_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
         self.switch(scope, id, |row| row.is_valid = true).await
     }
 
     /// Makes a subscription invalid, which also stops it: whoever makes it valid again starts it again.
+    #[kernel::boxed]
     pub async fn revoke_subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
         self.switch(scope, id, |row| (row.is_valid, row.is_active) = (false, false)).await
     }
@@ -233,6 +239,7 @@ impl Triggers {
     }
 
     /// Forgets a subscription; its history stays.
+    #[kernel::boxed]
     pub async fn unsubscribe(&self, scope: Scope, id: SubscriptionId) -> Result<(), TriggerError> {
         let old = self.live(scope, id).await?;
         let sql = "update trigger_subscriptions set deleted_at = $3, deleted_by_id = $4, updated_at = $3, updated_by_id = $4, poll_at = null \
@@ -246,6 +253,7 @@ impl Triggers {
     }
 
     /// Also one that was deleted, so that its deliveries can be understood.
+    #[kernel::boxed]
     pub async fn subscription(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
         let found = rows::subscription_by_id(&self.0.db, scope.project, id).await?;
         found.filter(|row| scope.sees(row.actor.end_user.into())).ok_or(TriggerError::NotFound(RowKind::Subscription))
@@ -256,6 +264,7 @@ impl Triggers {
         if row.life.deleted_at.is_some() { Err(TriggerError::NotFound(RowKind::Subscription)) } else { Ok(row) }
     }
 
+    #[kernel::boxed]
     pub async fn subscriptions(&self, scope: Scope, query: &ParentQuery) -> Result<Page<Subscription>, TriggerError> {
         let query = ParentQuery { end_user: scope.end_user().or(query.end_user), ..query.clone() };
         self.page(scope.project, query.size, rows::subscriptions(&self.0.db, scope.project, &query).await?, rows::subscription).await

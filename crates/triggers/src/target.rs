@@ -47,6 +47,7 @@ impl RunTarget {
 
 impl Triggers {
     /// Sees that what a trigger shall run is there.
+    #[kernel::boxed]
     pub async fn check_workflow(&self, scope: Scope, data: &Value) -> Result<(), TriggerError> {
         if RunTarget::read(data)?.references.is_empty() {
             return Err(TriggerError::Invalid("`references` must name a workflow".to_owned()));

@@ -34,6 +34,7 @@ impl Drop for Cleanup {
 
 impl Triggers {
     /// Waits for the first event of what would be subscribed to; none when none comes in time. No connection to the database is held.
+    #[kernel::boxed]
     pub async fn test_subscription(&self, scope: Scope, new: NewSubscription, wait: Duration) -> Result<Option<Delivery>, TriggerError> {
         self.require_running()?;
         let made = self.subscribe(scope, NewSubscription { is_test: true, is_active: true, is_valid: true, ..new }).await?;

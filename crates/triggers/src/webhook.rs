@@ -128,6 +128,7 @@ impl Triggers {
     }
 
     /// Makes a subscription for the project's webhook. What is watched for the same end user already is started again.
+    #[kernel::boxed]
     pub async fn subscribe_webhook(&self, scope: Scope, new: NewSubscription) -> Result<Made, TriggerError> {
         let new = NewSubscription { target: TargetKind::Webhook, is_active: true, is_valid: true, is_test: false, ..new };
         let twin = match self.subscribe(scope, new.clone()).await {
@@ -147,12 +148,14 @@ impl Triggers {
     }
 
     /// One of the triggers of the project's webhook.
+    #[kernel::boxed]
     pub async fn webhook_trigger(&self, scope: Scope, id: SubscriptionId) -> Result<Subscription, TriggerError> {
         let row = self.live(scope, id).await?;
         if row.target == TargetKind::Webhook { Ok(row) } else { Err(TriggerError::NotFound(crate::RowKind::Subscription)) }
     }
 
     /// The triggers of the project's webhook, newest first, and how many fit.
+    #[kernel::boxed]
     pub async fn webhook_triggers(
         &self,
         scope: Scope,

@@ -78,6 +78,7 @@ impl UserSessions {
     }
 
     /// Makes a session, and the token that opens it, which is shown this once.
+    #[kernel::boxed]
     pub async fn create(
         &self,
         scope: Scope,
@@ -113,6 +114,7 @@ impl UserSessions {
     }
 
     /// The session that a token opens, while it holds, with what may be done in it.
+    #[kernel::boxed]
     pub async fn authenticate(&self, token: &str) -> Result<Option<(UserSession, Scope)>, StoreError> {
         let Some(session) = self.by_token(&KeyHash::of(token)).await? else { return Ok(None) };
         let scope = self.scope(&session).await?;
@@ -121,6 +123,7 @@ impl UserSessions {
 
     /// What may be done in a session now: what it is for, as far as whoever made it still may, with the accounts of its end user. It is named
     /// where a key would be, so that records and approvals tell sessions apart. Nothing once it has ended.
+    #[kernel::boxed]
     pub async fn scope(&self, session: &UserSession) -> Result<Option<Scope>, StoreError> {
         if !session.holds(self.clock.now()) {
             return Ok(None);
@@ -138,6 +141,7 @@ impl UserSessions {
     }
 
     /// Waits until a session has ended.
+    #[kernel::boxed]
     pub async fn ended(&self, session: UserSession) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;

@@ -40,6 +40,7 @@ fn read_config(row: &Row) -> Result<SessionConfig, StoreError> {
 
 impl UserSessions {
     /// Makes a session of the tool router for whom the scope acts.
+    #[kernel::boxed]
     pub async fn create_routed(&self, scope: Scope, config: Value) -> Result<RoutedSession, UserSessionError> {
         check_size(&config)?;
         let now = self.clock.now();
@@ -65,6 +66,7 @@ impl UserSessions {
     }
 
     /// A session of the tool router that holds; it is used with that.
+    #[kernel::boxed]
     pub async fn routed(&self, project: ProjectId, id: UserSessionId) -> Result<RoutedSession, UserSessionError> {
         let mut session = self.find(project, id).await?;
         let now = self.clock.now();
@@ -81,6 +83,7 @@ impl UserSessions {
     }
 
     /// Gives a session its next config, if the one that is in force is still the one that was read.
+    #[kernel::boxed]
     pub async fn reconfigure(&self, read: &RoutedSession, config: Value) -> Result<RoutedSession, UserSessionError> {
         check_size(&config)?;
         let (session, before, now) = (&read.session, read.config.version, self.clock.now());
@@ -102,6 +105,7 @@ impl UserSessions {
     }
 
     /// The configs that a session had, newest first.
+    #[kernel::boxed]
     pub async fn config_history(&self, project: ProjectId, id: UserSessionId) -> Result<Vec<SessionConfig>, UserSessionError> {
         let sql = "select version, config, created_at from session_configs where project_id = $1 and session_id = $2 order by version desc";
         let rows = self.db.all(sql, args![project, id]).await?;

@@ -76,12 +76,14 @@ impl UserSessions {
     }
 
     /// Also one that has ended.
+    #[kernel::boxed]
     pub async fn find(&self, project: ProjectId, id: UserSessionId) -> Result<UserSession, UserSessionError> {
         let sql = concat!("select ", columns!(), " from user_sessions where project_id = $1 and id = $2");
         let row = self.db.optional(sql, args![project, id]).await?.ok_or(UserSessionError::NotFound)?;
         Ok(read(&row)?)
     }
 
+    #[kernel::boxed]
     pub async fn list(&self, project: ProjectId, filter: &UserSessionFilter) -> Result<UserSessionPage, UserSessionError> {
         let page = PageSize::asked(filter.limit);
         let sql = page_sql!(
@@ -101,6 +103,7 @@ impl UserSessions {
     }
 
     /// Ends a session; ending it again changes nothing.
+    #[kernel::boxed]
     pub async fn revoke(&self, project: ProjectId, id: UserSessionId) -> Result<UserSession, UserSessionError> {
         let sql = concat!(
             "update user_sessions set revoked_at = coalesce(revoked_at, $3) where project_id = $1 and id = $2 returning ",
@@ -127,6 +130,7 @@ impl UserSessions {
     }
 
     /// Removes some of the sessions whose time was over a month ago; how many.
+    #[kernel::boxed]
     pub async fn forget_ended(&self) -> Result<u64, StoreError> {
         let sql = "delete from user_sessions where id in (select id from user_sessions where expires_at < $1 order by expires_at limit $2)";
         self.db.execute(sql, args![self.clock.now().minus(KEPT_FOR), BATCH]).await

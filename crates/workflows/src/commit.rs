@@ -144,6 +144,7 @@ impl Variant {
 
 impl Workflows {
     /// Commits data, or a change to the newest data.
+    #[kernel::boxed]
     pub async fn commit(&self, scope: Scope, family: Family, new: NewRevision) -> Result<Committed, WorkflowError> {
         let (variant, artifact) = self.open_variant(scope, family, new.variant).await?;
         let may_commit = |is_guarded: bool, newest: Option<RevisionId>| {

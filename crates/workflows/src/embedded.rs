@@ -94,6 +94,7 @@ fn reference(written: &embed::Reference) -> Result<Reference, WorkflowError> {
 
 impl Workflows {
     /// The value with its embeds in place.
+    #[kernel::boxed]
     pub async fn resolve(&self, scope: Scope, value: Value, limits: EmbedLimits, policy: ErrorPolicy) -> Result<Resolved, EmbedError> {
         embed::resolve(value, &ProjectFetch { workflows: self, project: scope.project }, limits, policy).await
     }

@@ -119,6 +119,7 @@ impl Workflows {
     }
 
     /// Deploys a revision: from now on the environment's key leads to exactly this one.
+    #[kernel::boxed]
     pub async fn deploy(&self, scope: Scope, family: Family, deploy: Deploy) -> Result<Deployed, WorkflowError> {
         self.ensure_environments(scope.project).await?;
         let workflow = self.find(scope.project, family, &deploy.references.workflow).await?.open(family)?;
@@ -132,6 +133,7 @@ impl Workflows {
     }
 
     /// Keeps an environment from being deployed to, or lets it be again.
+    #[kernel::boxed]
     pub async fn guard(&self, scope: Scope, id: ArtifactId, guarded: bool) -> Result<Artifact, WorkflowError> {
         let changed =
             rows::guard_artifact(&self.0.db, scope.project, Family::Environment, id, guarded, (scope.author(), self.0.clock.now())).await?;

@@ -93,12 +93,14 @@ pub fn deployment_key(slug: &str) -> String {
 
 impl Workflows {
     /// The workflow's revision that the references name, which can be run.
+    #[kernel::boxed]
     pub async fn retrieve(&self, scope: Scope, references: &References, key: Option<&str>) -> Result<Retrieved, WorkflowError> {
         self.lead(scope, Family::Workflow, references, key).await?.open(Family::Workflow)
     }
 
     /// The revision that the references name, archived or not. Direct references that lead nowhere find nothing; a deployment that is not
     /// there is an error.
+    #[kernel::boxed]
     pub async fn look_up(
         &self,
         scope: Scope,
@@ -159,6 +161,7 @@ impl Workflows {
     }
 
     /// The slug of the environment that the references name, if they name one.
+    #[kernel::boxed]
     pub async fn environment_slug(&self, scope: Scope, references: &References) -> Result<Option<String>, WorkflowError> {
         if !references.names_environment() {
             return Ok(None);

@@ -23,6 +23,7 @@ pub struct Fork {
 
 impl Workflows {
     /// Copies every revision that is not archived, oldest first, with fresh ids, slugs and versions.
+    #[kernel::boxed]
     pub async fn fork(&self, scope: Scope, family: Family, fork: Fork) -> Result<Variant, WorkflowError> {
         let name = family.name();
         let (source, last) = self.fork_source(scope, family, &fork).await?;

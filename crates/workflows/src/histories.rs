@@ -16,6 +16,7 @@ const RESERVED: &str = "__ag__";
 pub(crate) const INITIAL: &str = "Initial revision";
 
 impl Workflows {
+    #[kernel::boxed]
     pub async fn create_artifact(&self, scope: Scope, family: Family, new: NewArtifact) -> Result<Artifact, WorkflowError> {
         self.ensure_defaults(scope, family).await?;
         let mut tx = self.0.db.begin().await?;
@@ -24,6 +25,7 @@ impl Workflows {
         Ok(artifact)
     }
 
+    #[kernel::boxed]
     pub async fn create_variant(&self, scope: Scope, family: Family, new: NewVariant) -> Result<Variant, WorkflowError> {
         let artifact = self.artifact(scope, family, new.artifact).await?;
         let mut tx = self.0.db.begin().await?;
@@ -33,6 +35,7 @@ impl Workflows {
     }
 
     /// The first revision of a variant: version 0, without data.
+    #[kernel::boxed]
     pub async fn create_first(&self, scope: Scope, family: Family, new: FirstRevision) -> Result<Revision, WorkflowError> {
         let (variant, _) = self.open_variant(scope, family, new.variant).await?;
         if new.artifact.is_some_and(|artifact| artifact != variant.artifact) {
@@ -128,22 +131,26 @@ impl Workflows {
         Ok(variant)
     }
 
+    #[kernel::boxed]
     pub async fn artifact(&self, scope: Scope, family: Family, id: ArtifactId) -> Result<Artifact, WorkflowError> {
         let found = rows::artifact_by(&self.0.db, scope.project, family, Named::Id(id.uuid())).await?;
         found.ok_or_else(|| WorkflowError::missing(family, ""))
     }
 
+    #[kernel::boxed]
     pub async fn variant(&self, scope: Scope, family: Family, id: VariantId) -> Result<Variant, WorkflowError> {
         let found = rows::variant_by(&self.0.db, scope.project, family, Named::Id(id.uuid())).await?;
         found.ok_or_else(|| WorkflowError::missing(family, " variant"))
     }
 
+    #[kernel::boxed]
     pub async fn revision(&self, scope: Scope, family: Family, id: RevisionId) -> Result<Revision, WorkflowError> {
         let found = rows::revision_by(&self.0.db, scope.project, family, Named::Id(id.uuid())).await?;
         found.ok_or_else(|| WorkflowError::missing(family, " revision"))
     }
 
     /// Changes the words of an artifact; what is left out stays as it is.
+    #[kernel::boxed]
     pub async fn edit(&self, scope: Scope, family: Family, id: ArtifactId, edit: Edit) -> Result<Artifact, WorkflowError> {
         let roles = flags::roles(family, edit.flags.as_ref())?;
         let digests = check_words(&edit.words)?;
@@ -155,6 +162,7 @@ impl Workflows {
     }
 
     /// Changes the words of a variant.
+    #[kernel::boxed]
     pub async fn edit_variant(&self, scope: Scope, family: Family, id: VariantId, words: Words) -> Result<Variant, WorkflowError> {
         let digests = check_words(&words)?;
         let row = self.variant(scope, family, id).await?;
@@ -165,6 +173,7 @@ impl Workflows {
     }
 
     /// Changes the words of a revision; its data stays what it was.
+    #[kernel::boxed]
     pub async fn edit_revision(&self, scope: Scope, family: Family, id: RevisionId, words: Words) -> Result<Revision, WorkflowError> {
         let digests = check_words(&words)?;
         let row = self.revision(scope, family, id).await?;
@@ -179,6 +188,7 @@ impl Workflows {
     }
 
     /// Archived things are not listed, run or deployed; they come back as they were.
+    #[kernel::boxed]
     pub async fn archive_artifact(&self, scope: Scope, family: Family, id: ArtifactId, archived: bool) -> Result<Artifact, WorkflowError> {
         self.unguarded(scope, family, id).await?;
         let changed = rows::archive_artifact(&self.0.db, scope.project, family, id, self.mark(scope, archived)).await?;
@@ -186,6 +196,7 @@ impl Workflows {
     }
 
     /// A variant goes with all its revisions, and they come back with it.
+    #[kernel::boxed]
     pub async fn archive_variant(&self, scope: Scope, family: Family, id: VariantId, archived: bool) -> Result<Variant, WorkflowError> {
         self.unguarded(scope, family, self.variant(scope, family, id).await?.artifact).await?;
         let mut tx = self.0.db.begin().await?;
@@ -194,6 +205,7 @@ impl Workflows {
         changed.ok_or_else(|| WorkflowError::missing(family, " variant"))
     }
 
+    #[kernel::boxed]
     pub async fn archive_revision(&self, scope: Scope, family: Family, id: RevisionId, archived: bool) -> Result<Revision, WorkflowError> {
         self.unguarded(scope, family, self.revision(scope, family, id).await?.artifact).await?;
         let changed = rows::archive_revision(&self.0.db, scope.project, family, id, self.mark(scope, archived)).await?;
@@ -210,6 +222,7 @@ impl Workflows {
         if artifact.is_guarded { Err(WorkflowError::Guarded(artifact.slug)) } else { Ok(()) }
     }
 
+    #[kernel::boxed]
     pub async fn query_artifacts(&self, scope: Scope, family: Family, query: &Query) -> Result<Page<Artifact>, WorkflowError> {
         self.ensure_defaults(scope, family).await?;
         let by_slug = |name| async move { Ok(rows::artifact_by(&self.0.db, scope.project, family, name).await?.map(|row| row.id.uuid())) };
@@ -218,11 +231,13 @@ impl Workflows {
     }
 
     /// The slugs of at most so many artifacts that are not archived.
+    #[kernel::boxed]
     pub async fn slugs(&self, scope: Scope, family: Family, most: i64) -> Result<Vec<String>, WorkflowError> {
         self.ensure_defaults(scope, family).await?;
         Ok(rows::slugs(&self.0.db, scope.project, family, most).await?)
     }
 
+    #[kernel::boxed]
     pub async fn query_variants(&self, scope: Scope, family: Family, query: &Query) -> Result<Page<Variant>, WorkflowError> {
         self.ensure_defaults(scope, family).await?;
         let by_slug = |name| async move { Ok(rows::variant_by(&self.0.db, scope.project, family, name).await?.map(|row| row.id.uuid())) };
@@ -230,6 +245,7 @@ impl Workflows {
         rows::variants(&self.0.db, scope.project, family, &query).await?.read(&self.0.workers, scope.project).await
     }
 
+    #[kernel::boxed]
     pub async fn query_revisions(&self, scope: Scope, family: Family, query: &Query) -> Result<Page<Revision>, WorkflowError> {
         self.ensure_defaults(scope, family).await?;
         let by_slug = |name| async move { Ok(rows::revision_by(&self.0.db, scope.project, family, name).await?.map(|row| row.id.uuid())) };
@@ -238,6 +254,7 @@ impl Workflows {
     }
 
     /// A variant's revisions from one version back, or from the newest, without archived ones.
+    #[kernel::boxed]
     pub async fn log(
         &self,
         scope: Scope,
@@ -251,6 +268,7 @@ impl Workflows {
     }
 
     /// The artifact that an id or slug names.
+    #[kernel::boxed]
     pub async fn named(&self, scope: Scope, family: Family, id: Option<Uuid>, slug: Option<&str>) -> Result<Artifact, WorkflowError> {
         self.ensure_defaults(scope, family).await?;
         let found = rows::artifact_by(&self.0.db, scope.project, family, name_of(family, "", id, slug)?).await?;
@@ -259,6 +277,7 @@ impl Workflows {
     }
 
     /// The variant that an id or slug names.
+    #[kernel::boxed]
     pub async fn named_variant(
         &self,
         scope: Scope,

@@ -173,6 +173,7 @@ impl Executor {
 
     /// Runs a revision that was retrieved, whatever the references lead to by now. A run that fails is a reply. Dropping the future cancels
     /// the run.
+    #[kernel::boxed]
     pub async fn run(&self, scope: Scope, found: &Retrieved, request: InvokeRequest) -> InvokeReply {
         Box::pin(self.0.run_found(scope, found, request)).await
     }

@@ -34,6 +34,7 @@ impl Default for RunLimits {
 
 impl Workflows {
     /// Refuses a run that could not be kept.
+    #[kernel::boxed]
     pub async fn check_room(&self, project: ProjectId) -> Result<(), WorkflowError> {
         let usage = self.0.db.usage(project, RUNS).await?;
         Ok(self.0.limits.quota.admit(usage, Usage { rows: 1, bytes: 0 })?)
@@ -45,6 +46,7 @@ impl Workflows {
     }
 
     /// Drops the runs of a project that were kept for so long, and the oldest of one that keeps nearly as many as it may; how many.
+    #[kernel::boxed]
     pub async fn forget_runs(&self, project: ProjectId, kept_for: Duration) -> Result<u64, StoreError> {
         let quota = self.0.limits.quota;
         let before = self.0.clock.now().minus(kept_for);

@@ -27,6 +27,7 @@ pub struct RunBucket {
 
 impl Workflows {
     /// Counts runs by when they began, along an index.
+    #[kernel::boxed]
     pub async fn run_stats(&self, scope: Scope, period: Period) -> Result<RunStats, WorkflowError> {
         let sql = concat!(
             "select (created_at - $2) / $4 as part, ",

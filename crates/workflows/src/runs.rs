@@ -149,6 +149,7 @@ fn place(run: RunId) -> SealedColumn<'static> {
 }
 
 /// Seals the steps of every run with the current key; a run is never changed otherwise.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, WorkflowError> {
     let mut resealed = 0;
     let mut last = (Uuid::nil(), Uuid::nil());
@@ -229,6 +230,7 @@ impl WrittenRun<'_> {
 }
 
 impl Workflows {
+    #[kernel::boxed]
     pub async fn runs(&self, scope: Scope, filter: &RunFilter) -> Result<RunPage, WorkflowError> {
         let page = PageSize::asked(filter.limit);
         // A workflow may have few runs among many, so they are found by their own index.
@@ -251,6 +253,7 @@ impl Workflows {
     }
 
     /// One run, with its steps.
+    #[kernel::boxed]
     pub async fn run(&self, scope: Scope, id: RunId) -> Result<Run, WorkflowError> {
         let sql = concat!("select ", columns!(), ", steps from workflow_runs where project_id = $1 and id = $2");
         let row = self

@@ -15,6 +15,7 @@ use crate::{
 
 impl Workflows {
     /// Whether data could be saved under a slug: its shape, and that what it names is there. Answers with what its steps call.
+    #[kernel::boxed]
     pub async fn check(&self, scope: Scope, family: Family, slug: &str, data: &Value) -> Result<Vec<CallRef>, WorkflowError> {
         let check = move |data: &Value, _: &Budget| data::check(family, data).map(|()| data::calls(data));
         let calls = self.0.workers.over(scope.project, size(data, LARGE), data, check).await?;
@@ -25,6 +26,7 @@ impl Workflows {
     }
 
     /// An artifact with a variant of the same slug, an empty first revision and, when there is data, a second one that holds it.
+    #[kernel::boxed]
     pub async fn create_simple(
         &self,
         scope: Scope,
@@ -50,6 +52,7 @@ impl Workflows {
     }
 
     /// Changes the words of an artifact and, where there is data, commits it to the default variant.
+    #[kernel::boxed]
     pub async fn edit_simple(
         &self,
         scope: Scope,
@@ -75,6 +78,7 @@ impl Workflows {
     }
 
     /// Artifacts with their newest data; flags are those of the newest revision.
+    #[kernel::boxed]
     pub async fn query_simple(&self, scope: Scope, family: Family, query: &Query) -> Result<Page<Simple>, WorkflowError> {
         self.ensure_defaults(scope, family).await?;
         let by_slug = |name| async move { Ok(rows::artifact_by(&self.0.db, scope.project, family, name).await?.map(|row| row.id.uuid())) };
@@ -88,6 +92,7 @@ impl Workflows {
     }
 
     /// An artifact with its newest data. Its role is not looked at.
+    #[kernel::boxed]
     pub async fn simple(&self, scope: Scope, family: Family, id: ArtifactId) -> Result<Simple, WorkflowError> {
         let artifact = self.artifact(scope, family, id).await?;
         let variant = rows::default_variant(&self.0.db, scope.project, id).await?;

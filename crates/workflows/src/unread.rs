@@ -8,6 +8,7 @@ const AT_ONCE: i64 = 200;
 
 impl Workflows {
     /// Reads what rows of earlier versions say: the digests of their tags, and what revisions are. How many there were.
+    #[kernel::boxed]
     pub async fn read_old_rows(&self) -> Result<usize, WorkflowError> {
         let mut read = 0;
         loop {

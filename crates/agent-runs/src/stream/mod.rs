@@ -36,6 +36,7 @@ pub trait Encoder: Send {
 
 impl AgentRuns {
     /// How the tools of a run are to be shown, where its author says so.
+    #[kernel::boxed]
     pub async fn renders(&self, scope: Scope, id: RunId) -> Result<Renders, RunError> {
         let config = rows::config(&self.0.parts.db, scope.project, id).await?.ok_or(RunError::NotFound)?;
         Ok(renders(&config["data"]))

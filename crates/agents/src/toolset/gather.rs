@@ -10,11 +10,13 @@ use crate::{Agent, AgentError, AgentRef, Agents, Reason, store};
 
 impl Agents {
     /// The tools that an agent may use right now.
+    #[kernel::boxed]
     pub async fn toolset(&self, scope: Scope, agent: AgentRef) -> Result<Toolset, AgentError> {
         self.grants(scope, agent).await.map(Toolset::of)
     }
 
     /// The tools that somebody may use right now.
+    #[kernel::boxed]
     pub async fn toolset_of(&self, scope: Scope, owner: &ToolOwner) -> Result<Toolset, AgentError> {
         self.grants_of(scope, owner).await.map(Toolset::of)
     }

@@ -127,6 +127,7 @@ fn kept(bytes: usize, what: &str, value: impl FnOnce() -> Value) -> Value {
 
 impl Calls {
     /// For how many days the project keeps arguments and results; 0 is not at all.
+    #[kernel::boxed]
     pub async fn keeping(&self, project: ProjectId) -> Result<i64, StoreError> {
         let read = || async {
             let row = self.0.db.optional("select days from call_keeping where project_id = $1", args![project]).await?;
@@ -135,6 +136,7 @@ impl Calls {
         self.0.keepings.or_read(project, read).await
     }
 
+    #[kernel::boxed]
     pub async fn set_keeping(&self, scope: Scope, days: i64) -> Result<i64, CallError> {
         if !(0..=MAX_DAYS).contains(&days) {
             return Err(CallError::BadFilter(format!("`days` must be between 0 and {MAX_DAYS}.")));
@@ -170,6 +172,7 @@ impl Calls {
     }
 
     /// What is kept of a call, if anything is.
+    #[kernel::boxed]
     pub async fn kept_call(&self, record: &CallRecord) -> Result<Option<KeptCall>, CallError> {
         let days = self.keeping(record.project).await?;
         self.0.keeper.settled().await;
@@ -214,6 +217,7 @@ fn until(created_at: Timestamp, days: i64) -> Timestamp {
 }
 
 /// Seals what is kept, and the secrets of notices, with the current key.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ResealError> {
     let mut resealed = crate::notices::reseal(db, sealer).await?;
     let mut last = (Uuid::nil(), Uuid::nil());

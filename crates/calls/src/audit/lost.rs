@@ -10,6 +10,7 @@ const LOST: &str = "The server that made this call went away before the end. Loo
 impl Calls {
     /// Looks after the record: marks what an earlier process left under way, and, where nodes share a database, what others leave. Tells what
     /// was left untold.
+    #[kernel::boxed]
     pub async fn start(&self) -> Result<(), StoreError> {
         self.start_telling().await?;
         if let Db::Sqlite(_) = &self.0.db {
@@ -37,6 +38,7 @@ impl Calls {
     }
 
     /// Marks the calls of nodes that are gone; how many there were.
+    #[kernel::boxed]
     pub async fn mark_lost(&self) -> Result<u64, StoreError> {
         let (node, now) = (self.0.audit.node, self.0.clock.now());
         let lost = "update tool_calls set outcome = 'unknown', message = $3, node_id = null, stat_bin = $4 where node_id is not null and node_id <> $1 \

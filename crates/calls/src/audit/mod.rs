@@ -204,6 +204,7 @@ pub struct CallPage {
 
 impl Calls {
     /// The record of calls, newest first.
+    #[kernel::boxed]
     pub async fn records(&self, project: ProjectId, filter: &CallFilter) -> Result<CallPage, CallError> {
         let outcomes = Outcome::ALL.map(Outcome::name);
         if let Some(outcome) = filter.outcome.as_deref().filter(|outcome| !outcomes.contains(outcome)) {
@@ -251,6 +252,7 @@ impl Calls {
     }
 
     /// One call of the record.
+    #[kernel::boxed]
     pub async fn record(&self, project: ProjectId, id: CallId) -> Result<CallRecord, CallError> {
         self.0.audit.settled().await;
         let sql = concat!("select ", columns!(), " from tool_calls where project_id = $1 and id = $2");

@@ -19,6 +19,7 @@ pub struct Node {
 
 impl Calls {
     /// The nodes that are there, this one first.
+    #[kernel::boxed]
     pub async fn nodes(&self) -> Result<Vec<Node>, StoreError> {
         let (own, now) = (self.0.audit.node, self.0.clock.now());
         let sql = "select id, seen_at from nodes where id <> $1 and seen_at > $2 order by id";

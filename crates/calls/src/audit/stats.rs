@@ -126,6 +126,7 @@ impl Histogram {
 
 impl Calls {
     /// What happened in a time: calls that ended, or whose end nobody knows, by when they began.
+    #[kernel::boxed]
     pub async fn call_stats(&self, project: ProjectId, period: Period) -> Result<CallStats, CallError> {
         self.0.audit.settled().await;
         let mut buckets = vec![Histogram::default(); usize::try_from(period.parts()).unwrap_or(0)];

@@ -97,12 +97,14 @@ pub(crate) async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ResealError>
 
 impl Calls {
     /// The notices of a project, the oldest first.
+    #[kernel::boxed]
     pub async fn notices(&self, project: ProjectId) -> Result<Vec<Notice>, CallError> {
         let sql = concat!("select ", columns!(), " from approval_notices where project_id = $1 order by id");
         Ok(self.0.db.all(sql, args![project]).await?.iter().map(Notice::read).collect::<Result<_, _>>()?)
     }
 
     /// Whether people are told of approvals in the name of this key, membership or grant.
+    #[kernel::boxed]
     pub async fn tells_by(&self, project: ProjectId, key: KeyId) -> Result<bool, StoreError> {
         let sql = "select 1 as found from approval_notices where project_id = $1 and key_id = $2 limit 1";
         Ok(self.0.db.optional(sql, args![project, key]).await?.is_some())
@@ -115,6 +117,7 @@ impl Calls {
     }
 
     /// Makes a notice, and the secret of a webhook, which is shown once.
+    #[kernel::boxed]
     pub async fn create_notice(&self, scope: Scope, way: NoticeWay) -> Result<(Notice, Option<String>), CallError> {
         match &way {
             NoticeWay::Webhook { url } => self.check_address(url)?,
@@ -152,6 +155,7 @@ impl Calls {
         Ok((Notice { id, project: scope.project, way, key, user, secret: sealed, last_error: None, last_at: None }, secret))
     }
 
+    #[kernel::boxed]
     pub async fn delete_notice(&self, scope: Scope, id: NoticeId) -> Result<(), CallError> {
         let deleted = self.0.db.execute("delete from approval_notices where project_id = $1 and id = $2", args![scope.project, id]).await?;
         if deleted == 0 { Err(CallError::NoticeNotFound) } else { Ok(()) }

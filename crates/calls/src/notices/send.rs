@@ -104,6 +104,7 @@ impl Calls {
     }
 
     /// Where a person decides about an approval.
+    #[kernel::boxed]
     pub async fn page_of(&self, project: ProjectId, approval: ApprovalId) -> Result<String, CallError> {
         let row = self.0.db.optional("select slug from projects where id = $1", args![project]).await?;
         let slug: String = row.map_or(Ok(String::new()), |row| row.get("slug"))?;
@@ -154,6 +155,7 @@ impl Calls {
     }
 
     /// Tells somebody about no call, once; what went wrong, if something did.
+    #[kernel::boxed]
     pub async fn test_notice(&self, scope: Scope, id: NoticeId) -> Result<Option<String>, CallError> {
         let notice = self.notice(scope.project, id).await?;
         let mut message = Message::test(String::new(), self.0.clock.now());

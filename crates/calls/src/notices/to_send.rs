@@ -59,6 +59,7 @@ impl Calls {
     }
 
     /// Takes up what nobody works on; how much that was.
+    #[kernel::boxed]
     pub async fn tell_what_is_left(&self) -> Result<usize, StoreError> {
         let mut told = 0;
         loop {

@@ -43,6 +43,7 @@ fn not_found(id: &str) -> Refusal {
 
 impl ComposioApi {
     /// Makes an auth config.
+    #[kernel::boxed]
     pub async fn create_auth_config(&self, scope: Scope, request: CreateAuthConfig) -> Result<CreatedAuthConfig, ApiError> {
         let toolkit = self.toolkit(scope, &request.toolkit.slug).await?;
         let choice = request.auth_config.unwrap_or_default();
@@ -208,6 +209,7 @@ impl ComposioApi {
     }
 
     /// Auth configs, newest first.
+    #[kernel::boxed]
     pub async fn auth_configs(
         &self,
         scope: Scope,
@@ -238,6 +240,7 @@ impl ComposioApi {
     }
 
     /// One auth config, with its secrets masked.
+    #[kernel::boxed]
     pub async fn show_auth_config(&self, scope: Scope, id: &str) -> Result<AuthConfigBody, ApiError> {
         let config = self.auth_config(scope, id).await?;
         let names = self.names(scope).await?;
@@ -262,6 +265,7 @@ impl ComposioApi {
     }
 
     /// Changes an auth config. What is not named stays.
+    #[kernel::boxed]
     pub async fn change_auth_config(&self, scope: Scope, id: &str, change: ChangeAuthConfig) -> Result<AuthConfigChanged, ApiError> {
         let mut config = self.own_auth_config(scope, id).await?;
         change.check(config.is_managed)?;
@@ -323,6 +327,7 @@ impl ComposioApi {
     }
 
     /// Lets accounts be connected and used with a config, or stops that.
+    #[kernel::boxed]
     pub async fn enable_auth_config(&self, scope: Scope, id: &str, status: &str) -> Result<AuthConfigChanged, ApiError> {
         let is_enabled = match status {
             "ENABLED" => true,
@@ -336,6 +341,7 @@ impl ComposioApi {
     }
 
     /// Deletes an auth config with all accounts that were made with it.
+    #[kernel::boxed]
     pub async fn delete_auth_config(&self, scope: Scope, id: &str) -> Result<AuthConfigChanged, ApiError> {
         let mut config = self.own_auth_config(scope, id).await?;
         // Nothing more is connected while its accounts go.

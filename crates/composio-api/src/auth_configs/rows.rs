@@ -143,6 +143,7 @@ fn place(id: AuthConfigId) -> SealedColumn<'static> {
 }
 
 /// Seals the shared fields of every auth config with the current key; a row that changes meanwhile is left to its writer.
+#[kernel::boxed]
 pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ApiError> {
     let mut resealed = 0;
     for row in db.all("select project_id, id, fields from auth_configs where fields is not null", args![]).await? {

@@ -149,6 +149,7 @@ pub(crate) fn refused(error: ConnectionError) -> ApiError {
 
 impl ComposioApi {
     /// A link that a person opens to connect an account.
+    #[kernel::boxed]
     pub async fn create_link(&self, scope: Scope, request: CreateLink) -> Result<LinkBody, ApiError> {
         not_shared(request.experimental.as_ref())?;
         let config = self.auth_config(scope, &request.auth_config_id).await?;
@@ -183,6 +184,7 @@ impl ComposioApi {
     }
 
     /// Begins an account, or connects it at once where the credential is there.
+    #[kernel::boxed]
     pub async fn create_account(&self, scope: Scope, request: CreateAccount) -> Result<InitiatedBody, ApiError> {
         let CreateAccount { auth_config, connection } = request;
         not_shared(connection.experimental.as_ref())?;

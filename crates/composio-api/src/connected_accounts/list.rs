@@ -75,6 +75,7 @@ fn order(by: Option<&str>, direction: Option<&str>) -> Result<AccountOrder, Refu
 
 impl ComposioApi {
     /// Accounts, newest first unless another order is asked for.
+    #[kernel::boxed]
     pub async fn list_accounts(
         &self,
         scope: Scope,

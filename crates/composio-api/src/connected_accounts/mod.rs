@@ -65,6 +65,7 @@ impl ComposioApi {
     }
 
     /// One account. A provider that connects accounts itself is asked whether it is done.
+    #[kernel::boxed]
     pub async fn show_account(&self, scope: Scope, id: &str) -> Result<AccountBody, ApiError> {
         let row = self.account_row(scope, id).await?;
         let row = self.parts().connections.look_again(row).await?;
@@ -94,6 +95,7 @@ impl ComposioApi {
     }
 
     /// Switches an account on or off.
+    #[kernel::boxed]
     pub async fn enable_account(&self, scope: Scope, id: &str, enabled: bool) -> Result<SuccessBody, ApiError> {
         let row = self.account_row(scope, id).await?;
         self.parts().connections.switch(scope, row.id, enabled).await?;
@@ -101,6 +103,7 @@ impl ComposioApi {
     }
 
     /// Changes what an account is called, or its credential.
+    #[kernel::boxed]
     pub async fn change_account(&self, scope: Scope, id: &str, change: ChangeAccount) -> Result<ChangedBody, ApiError> {
         let mut row = self.account_row(scope, id).await?;
         if change.experimental.as_ref().and_then(|more| more.get("acl_config_for_shared")).is_some_and(|acl| !acl.is_null()) {
@@ -132,6 +135,7 @@ impl ComposioApi {
     }
 
     /// Renews what an account is used with, or begins anew where a person is needed. What works goes on working meanwhile.
+    #[kernel::boxed]
     pub async fn refresh_account(&self, scope: Scope, id: &str, return_to: Option<&str>) -> Result<RefreshedBody, ApiError> {
         let row = self.account_row(scope, id).await?;
         let link = self.link_options(scope, row.id, return_to).await?;
@@ -146,6 +150,7 @@ impl ComposioApi {
     }
 
     /// Takes an account out of use for good, and tells its provider, if it listens.
+    #[kernel::boxed]
     pub async fn revoke_account(&self, scope: Scope, id: &str) -> Result<RevokedBody, ApiError> {
         let row = self.account_row(scope, id).await?;
         let body = |row: &Connection, revoked_tokens| RevokedBody {
@@ -166,6 +171,7 @@ impl ComposioApi {
     }
 
     /// Deletes an account, and tells its provider, if it listens.
+    #[kernel::boxed]
     pub async fn delete_account(&self, scope: Scope, id: &str) -> Result<SuccessBody, ApiError> {
         let account = self.account_row(scope, id).await?.id;
         self.parts().connections.delete(scope, account).await?;

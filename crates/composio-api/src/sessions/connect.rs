@@ -78,6 +78,7 @@ impl ConnectedToolkit {
 
 impl ComposioApi {
     /// A link that the session's user opens to connect an account.
+    #[kernel::boxed]
     pub async fn link_in_session(&self, session: &Within, request: LinkInSession) -> Result<LinkedInSession, ApiError> {
         if request.experimental.as_ref().is_some_and(|asked| asked["account_type"] == "SHARED" || !asked["acl_config_for_shared"].is_null())
         {

@@ -156,6 +156,7 @@ pub(super) fn completed(data: impl Serialize) -> ExecutedTool {
 
 impl ComposioApi {
     /// Runs a tool in a session.
+    #[kernel::boxed]
     pub async fn execute_in_session(
         &self,
         session: &Within,
@@ -174,6 +175,7 @@ impl ComposioApi {
     }
 
     /// Runs a meta tool in a session, and nothing else.
+    #[kernel::boxed]
     pub async fn execute_meta(&self, session: &Within, request: ExecuteMeta, limit: Duration) -> Result<SessionResult, ApiError> {
         let ExecuteMeta { slug, arguments, input_responses, request_state, experimental } = request;
         if !MetaTool::is_one(&slug) {
@@ -185,6 +187,7 @@ impl ComposioApi {
     }
 
     /// Runs a meta tool for a user without a session: with everything that the project has, and the user's accounts.
+    #[kernel::boxed]
     pub async fn execute_meta_for(
         &self,
         scope: Scope,

@@ -104,6 +104,7 @@ fn stored(error: UserSessionError) -> ApiError {
 
 impl ComposioApi {
     /// Makes a session for a user.
+    #[kernel::boxed]
     pub async fn create_session(&self, scope: Scope, new: NewSession) -> Result<SessionAnswer, ApiError> {
         let NewSession { user_id, blocks } = new;
         let names = self.names(scope).await?;
@@ -119,6 +120,7 @@ impl ComposioApi {
     }
 
     /// The session of that id, if it is one of this project and has not ended.
+    #[kernel::boxed]
     pub async fn open_session(&self, scope: Scope, id: &str) -> Result<OpenSession, ApiError> {
         let row = ids::SESSION.read(id).ok_or_else(|| unknown(id))?;
         let routed = match self.parts().user_sessions.routed(scope.project, row).await {
@@ -130,11 +132,13 @@ impl ComposioApi {
         Ok(OpenSession::new(routed, config, scope))
     }
 
+    #[kernel::boxed]
     pub async fn session(&self, session: &OpenSession) -> Result<SessionAnswer, ApiError> {
         self.session_answer(session, CustomTools::default(), None).await
     }
 
     /// Changes a config, as a whole or not at all.
+    #[kernel::boxed]
     pub async fn patch_session(&self, scope: Scope, id: &str, patch: PatchSession) -> Result<SessionAnswer, ApiError> {
         let PatchSession { expected_config_version, blocks } = patch;
         let names = self.names(scope).await?;
@@ -168,6 +172,7 @@ impl ComposioApi {
     }
 
     /// Ends a session at once and for good.
+    #[kernel::boxed]
     pub async fn delete_session(&self, scope: Scope, id: &str) -> Result<DeletedSession, ApiError> {
         let session = self.open_session(scope, id).await?;
         self.parts().user_sessions.revoke(scope.project, session.routed.session.id).await?;
@@ -175,6 +180,7 @@ impl ComposioApi {
     }
 
     /// The configs that a session had, newest first.
+    #[kernel::boxed]
     pub async fn session_history(&self, session: &OpenSession, window: Window) -> Result<Page<ConfigVersion>, ApiError> {
         let row = &session.routed.session;
         let user = self.user_of(row.project, row.owner).await?;
@@ -192,6 +198,7 @@ impl ComposioApi {
     }
 
     /// Gives names to tools of a caller's own. They are not kept: SDKs bring them along with every request.
+    #[kernel::boxed]
     pub async fn attach_to_session(&self, session: &OpenSession, experimental: &Experimental) -> Result<SessionAnswer, ApiError> {
         let names = self.names(session.within.scope).await?;
         let custom = CustomTools::read(Some(experimental), &names)?;

@@ -176,6 +176,7 @@ impl FoundSchema {
 
 impl ComposioApi {
     /// The tools of a session that fit what shall be done.
+    #[kernel::boxed]
     pub async fn search_in_session(&self, session: &Within, search: SearchSession) -> Result<SearchAnswer, ApiError> {
         if !session.config.searches() {
             return Err(Refusal::forbidden("ToolRouterV2_SearchDisabled", "Search is switched off in this session.").into());

@@ -68,6 +68,7 @@ pub struct SessionAuthConfig {
 
 impl ComposioApi {
     /// A page of the toolkits of a session.
+    #[kernel::boxed]
     pub async fn session_toolkits(
         &self,
         session: &Within,

@@ -83,6 +83,7 @@ impl ComposioApi {
     }
 
     /// A page of what is listed.
+    #[kernel::boxed]
     pub async fn session_tools(&self, session: &Within, window: Window) -> Result<Page<ToolDetails>, ApiError> {
         let meta: Vec<Listed> = session.config.meta_tools().into_iter().map(Listed::Meta).collect();
         let preloaded = self.preloaded(session).await?;

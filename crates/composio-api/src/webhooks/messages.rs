@@ -85,6 +85,7 @@ impl ComposioApi {
     }
 
     /// Sends nothing more.
+    #[kernel::boxed]
     pub async fn drain(&self) {
         self.sending().stop.cancel();
         self.sending().tasks.close();
@@ -119,6 +120,7 @@ impl ComposioApi {
     }
 
     /// Sends what is due; how many were tried.
+    #[kernel::boxed]
     pub async fn send_due(&self) -> Result<usize, StoreError> {
         let (db, now) = (&self.parts().db, self.parts().clock.now());
         let sql = "select project_id, id, body, attempts from composio_messages where state = 'waiting' and due_at <= $1 \
@@ -166,6 +168,7 @@ impl ComposioApi {
     }
 
     /// Removes messages that were over long ago; how many.
+    #[kernel::boxed]
     pub async fn forget_messages(&self) -> Result<u64, StoreError> {
         let sql = "delete from composio_messages where state <> 'waiting' and updated_at < $1";
         self.parts().db.execute(sql, args![self.parts().clock.now().minus(KEPT_FOR)]).await

@@ -229,6 +229,7 @@ impl ComposioApi {
     }
 
     /// The webhook of a project, in a list of one.
+    #[kernel::boxed]
     pub async fn webhooks(&self, scope: Scope, limit: Option<&str>, cursor: Option<&str>) -> Result<Page<WebhookBody>, ApiError> {
         let window = Window::read(limit, cursor, 100)?;
         let webhook = self.webhook(scope.project).await?;
@@ -236,11 +237,13 @@ impl ComposioApi {
         Ok(window.cut(bodies))
     }
 
+    #[kernel::boxed]
     pub async fn read_webhook(&self, scope: Scope, id: &str) -> Result<WebhookBody, ApiError> {
         self.webhook_body(scope, &self.webhook_of_id(scope, id).await?)
     }
 
     /// Makes the webhook of a project that has none.
+    #[kernel::boxed]
     pub async fn create_webhook(&self, scope: Scope, new: WebhookChange) -> Result<WebhookBody, ApiError> {
         let url = new.url.ok_or_else(|| Refusal::bad_request("`webhook_url` is required."))?;
         let events = without_doubles(new.events.ok_or_else(|| Refusal::bad_request("`enabled_events` is required."))?);
@@ -273,6 +276,7 @@ impl ComposioApi {
         self.webhook_body(scope, &webhook)
     }
 
+    #[kernel::boxed]
     pub async fn change_webhook(&self, scope: Scope, id: &str, change: WebhookChange) -> Result<WebhookBody, ApiError> {
         let mut webhook = self.webhook_of_id(scope, id).await?;
         if let Some(url) = change.url {
@@ -297,6 +301,7 @@ impl ComposioApi {
     }
 
     /// Deletes the webhook, with what it was still to be told.
+    #[kernel::boxed]
     pub async fn delete_webhook(&self, scope: Scope, id: &str) -> Result<(), ApiError> {
         let webhook = self.webhook_of_id(scope, id).await?;
         let sql = "delete from composio_webhooks where project_id = $1 and id = $2";
@@ -307,6 +312,7 @@ impl ComposioApi {
     }
 
     /// Signs with another secret from now on; the one before signs too for a day.
+    #[kernel::boxed]
     pub async fn rotate_webhook_secret(&self, scope: Scope, id: &str) -> Result<RotatedSecret, ApiError> {
         let webhook = self.webhook_of_id(scope, id).await?;
         let (parts, now) = (self.parts(), self.parts().clock.now());

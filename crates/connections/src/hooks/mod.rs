@@ -114,6 +114,7 @@ pub(crate) async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, ConnectionEr
 
 impl Connections {
     /// The hooks of a project, the oldest first.
+    #[kernel::boxed]
     pub async fn hooks(&self, project: ProjectId) -> Result<Vec<Hook>, ConnectionError> {
         let sql = "select id, url, created_at from connection_hooks where project_id = $1 order by id";
         let hook = |row: &Row| Ok(Hook { id: row.get("id")?, url: row.get("url")?, created_at: row.get("created_at")? });
@@ -121,6 +122,7 @@ impl Connections {
     }
 
     /// Has an address told from now on. Its secret is shown once.
+    #[kernel::boxed]
     pub async fn create_hook(&self, scope: Scope, url: &str) -> Result<(Hook, String), ConnectionError> {
         if url.len() > MAX_URL {
             return Err(ConnectionError::Words(format!("`url` may have {MAX_URL} characters")));
@@ -148,12 +150,14 @@ impl Connections {
     }
 
     /// Deletes a hook, with what it was still to be told.
+    #[kernel::boxed]
     pub async fn delete_hook(&self, scope: Scope, id: HookId) -> Result<(), ConnectionError> {
         let gone = self.0.db.execute("delete from connection_hooks where project_id = $1 and id = $2", args![scope.project, id]).await?;
         if gone == 0 { Err(ConnectionError::HookNotFound) } else { Ok(()) }
     }
 
     /// What was told to a hook, or is to be, newest first.
+    #[kernel::boxed]
     pub async fn hook_messages(
         &self,
         project: ProjectId,
@@ -180,6 +184,7 @@ impl Connections {
     }
 
     /// Has a message sent once more that nobody tries any more.
+    #[kernel::boxed]
     pub async fn retry_hook_message(&self, project: ProjectId, hook: HookId, id: HookMessageId) -> Result<(), ConnectionError> {
         let sql = "update connection_messages set state = 'waiting', attempts = 0, due_at = $4, lease_until = null, updated_at = $4 \
                    where project_id = $1 and hook_id = $2 and id = $3 and state = 'dead'";

@@ -69,6 +69,7 @@ impl Connections {
     }
 
     /// Sends what is due; how many were tried.
+    #[kernel::boxed]
     pub async fn send_due(&self) -> Result<usize, StoreError> {
         let now = self.0.clock.now();
         let sql = "select m.project_id, m.id, m.hook_id, m.body, m.attempts, h.url, h.secret from connection_messages m \
@@ -128,6 +129,7 @@ impl Connections {
     }
 
     /// Removes messages that were over long ago; how many.
+    #[kernel::boxed]
     pub async fn forget_messages(&self) -> Result<u64, StoreError> {
         let sql = "delete from connection_messages where state <> 'waiting' and updated_at < $1";
         self.0.db.execute(sql, args![self.0.clock.now().minus(KEPT_FOR)]).await

@@ -58,6 +58,7 @@ impl People {
     }
 
     /// The issuers that somebody signed in with.
+    #[kernel::boxed]
     pub async fn issuers(&self, user: UserId) -> Result<Vec<String>, PeopleError> {
         let rows = self.0.db.all("select issuer from identities where user_id = $1 order by issuer", args![user]).await?;
         Ok(rows.iter().map(|row| row.get("issuer")).collect::<Result<_, _>>()?)

@@ -118,6 +118,7 @@ impl Throttle {
 
 impl Triggers {
     /// A request to the address of one subscription.
+    #[kernel::boxed]
     pub async fn receive(&self, provider: &str, integration: &str, token: &str, request: &Request<'_>) -> Result<Received, TriggerError> {
         if self.0.throttle.is_closed(token) {
             return Ok(Received::Throttled);
@@ -188,6 +189,7 @@ impl Triggers {
 
     /// A message to the one address of a provider. Whoever knows it can send nonsense, so nonsense must not keep events out: it is refused by
     /// its signature alone.
+    #[kernel::boxed]
     pub async fn receive_from_hub(&self, provider: &'static str, request: &Request<'_>) -> Result<Received, TriggerError> {
         let Some(hub) = self.0.sources.get(provider).and_then(|source| source.hub()) else { return Ok(Received::Refused) };
         let incoming = Incoming { method: request.method, url: "", query: request.query, headers: request.headers, body: request.body };

@@ -25,6 +25,7 @@ const MAX_BYTES: usize = 4 << 20;
 type Fetched = BTreeMap<EmbedRef, Result<Option<Value>, String>>;
 
 /// Replaces every embed in the value, and every embed in what is embedded.
+#[kernel::boxed]
 pub async fn resolve(value: Value, fetcher: &dyn Fetch, limits: EmbedLimits, policy: ErrorPolicy) -> Result<Resolved, EmbedError> {
     refuse_root(&value)?;
     let mut fetched = Fetched::new();
