@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
-use http::Method;
-use http::header::{self, HeaderName};
+use http::header::{self, HeaderName, HeaderValue};
+use http::{Method, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
 use jiff::Timestamp;
 use kernel::Shared;
 use rustls::crypto::{CryptoProvider, ring};
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
+use crate::connect::{Pool, pool};
 use crate::limit::Limits;
-use crate::resolver::Resolver;
 use crate::retry::Outcome;
 use crate::{Allow, EgressError, RateLimit, Redacted, Request, Response, Retry};
 use crate::{guard, queued, redirect, retry};
@@ -63,7 +65,8 @@ pub struct Egress {
 
 #[derive(Debug)]
 struct Inner {
-    client: reqwest::Client,
+    pool: Pool,
+    user_agent: HeaderValue,
     allow: Arc<Allow>,
     limits: Limits,
     max_response: usize,
@@ -77,19 +80,10 @@ impl Egress {
             let _ = ring::default_provider().install_default();
         }
         let allow = Arc::new(config.allow);
-        let client = reqwest::Client::builder()
-            .user_agent(config.user_agent)
-            .connect_timeout(config.connect_timeout)
-            .dns_resolver(Resolver { allow: Arc::clone(&allow) })
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .build()
-            .map_err(|error| EgressError::setup(&error))?;
-        let inner = Inner { client, allow, limits: Limits::default(), max_response: config.max_response };
+        let setup = |error: &dyn std::fmt::Display| EgressError::Setup { reason: error.to_string() };
+        let user_agent = HeaderValue::from_str(&config.user_agent).map_err(|error| setup(&error))?;
+        let pool = pool(allow.clone(), config.connect_timeout).map_err(|error| setup(&error))?;
+        let inner = Inner { pool, user_agent, allow, limits: Limits::default(), max_response: config.max_response };
         Ok(Self { shared: Shared::new(inner) })
     }
 
@@ -150,7 +144,7 @@ impl Egress {
 
     async fn exchange(&self, request: &Request) -> Result<Response, EgressError> {
         let started = Instant::now();
-        let answer = self.fetch(request).await.map_err(|error| EgressError::sending(&error, &request.url));
+        let answer = self.fetch(request).await;
         let (method, url, elapsed) = (&request.method, Redacted(&request.url), started.elapsed());
         match &answer {
             Ok(response) => tracing::debug!(%method, %url, status = response.status.as_u16(), ?elapsed, "answered"),
@@ -159,26 +153,36 @@ impl Egress {
         answer
     }
 
-    async fn fetch(&self, request: &Request) -> Result<Response, reqwest::Error> {
-        let mut incoming = self.begin(request).await?;
-        let headers = std::mem::take(incoming.headers_mut());
+    async fn fetch(&self, request: &Request) -> Result<Response, EgressError> {
+        let (head, body) = self.begin(request).await?.into_parts();
         let cap = request.max_response.unwrap_or(self.shared.max_response);
-        let status = incoming.status();
-        let (body, truncated) = read(incoming, cap).await?;
-        Ok(Response { status, headers, body, truncated, url: request.url.clone() })
+        let (body, truncated) = read(body, cap).await.map_err(|_| EgressError::broken(&request.url))?;
+        Ok(Response { status: head.status, headers: head.headers, body, truncated, url: request.url.clone() })
     }
 
     /// Sends the request, and comes back when the answer begins.
-    pub(crate) async fn begin(&self, request: &Request) -> Result<reqwest::Response, reqwest::Error> {
+    pub(crate) async fn begin(&self, request: &Request) -> Result<http::Response<Incoming>, EgressError> {
         // A connection is made where it is first used, and others use it later.
         work::go_back().await;
-        let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
-        *outgoing.headers_mut() = request.headers.clone();
+        let outgoing = self.outgoing(request)?;
+        self.shared.pool.request(outgoing).await.map_err(|error| EgressError::sending(&error, &request.url))
+    }
+
+    /// The request with what every one says.
+    fn outgoing(&self, request: &Request) -> Result<http::Request<Full<Bytes>>, EgressError> {
+        let to: Uri = request.url.as_str().parse().map_err(|_| EgressError::BadUrl { reason: "the HTTP client does not accept it" })?;
+        let mut outgoing = http::Request::new(Full::new(request.body.clone()));
+        *outgoing.method_mut() = request.method.clone();
+        *outgoing.uri_mut() = to;
+        let headers = outgoing.headers_mut();
+        *headers = request.headers.clone();
+        headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+        headers.entry(header::USER_AGENT).or_insert_with(|| self.shared.user_agent.clone());
         // An empty body still says its length where one is expected; some servers answer 411 otherwise.
-        if !request.body.is_empty() || matches!(request.method, Method::POST | Method::PUT | Method::PATCH) {
-            *outgoing.body_mut() = Some(request.body.clone().into());
+        if request.body.is_empty() && matches!(request.method, Method::POST | Method::PUT | Method::PATCH) {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        self.shared.client.execute(outgoing).await
+        Ok(outgoing)
     }
 }
 
@@ -187,16 +191,16 @@ fn pause(request: &Request, answer: &Result<Response, EgressError>, retries: u32
         return None;
     }
     let left = deadline.saturating_duration_since(Instant::now());
-    let chance = getrandom::u32().unwrap_or_default();
+    let chance = || getrandom::u32().unwrap_or_default();
     let repeatable = request.retry == Retry::Keyed || retry::idempotent(&request.method);
     retry::pause(repeatable, Outcome::of(answer, Timestamp::now()), retries, left, chance)
 }
 
 /// Reads a body up to the cap and says whether there was more.
-async fn read(mut incoming: reqwest::Response, cap: usize) -> Result<(Bytes, bool), reqwest::Error> {
-    let expected = incoming.content_length().and_then(|length| usize::try_from(length).ok());
+async fn read(mut incoming: Incoming, cap: usize) -> Result<(Bytes, bool), hyper::Error> {
+    let expected = incoming.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let mut body = BytesMut::with_capacity(expected.unwrap_or_default().min(cap));
-    while let Some(chunk) = incoming.chunk().await? {
+    while let Some(chunk) = next_part(&mut incoming).await? {
         let room = cap - body.len();
         if chunk.len() > room {
             body.extend_from_slice(&chunk[..room]);
@@ -210,9 +214,18 @@ async fn read(mut incoming: reqwest::Response, cap: usize) -> Result<(Bytes, boo
     Ok((body.freeze(), false))
 }
 
+/// The next part of a body; nothing at its end. What some servers say behind a body is left out.
+pub(crate) async fn next_part(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use rustls::CertificateError;
 use rustls::pki_types::InvalidDnsNameError;
 use url::Url;
 
-use crate::resolver::Refused;
+use crate::resolver::Unresolved;
 
 /// A call that got no answer; no variant holds more of the URL than its host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,20 +64,19 @@ impl EgressError {
         }
     }
 
+    /// The connection broke while something was on its way.
+    pub(crate) fn broken(url: &Url) -> Self {
+        Self::Io { host: url.host_str().unwrap_or_default().to_owned() }
+    }
+
     /// Sorts a failure of the HTTP client; its own text is dropped because it may quote the URL or the peer.
-    pub(crate) fn sending(error: &reqwest::Error, url: &Url) -> Self {
-        let host = url.host_str().unwrap_or_default().to_owned();
-        if error.is_builder() {
-            return Self::BadUrl { reason: "the HTTP client does not accept it" };
-        }
+    pub(crate) fn sending(error: &hyper_util::client::legacy::Error, url: &Url) -> Self {
         if !error.is_connect() {
-            return Self::Io { host };
+            return Self::broken(url);
         }
-        if let Some(Refused(reason)) = cause(error) {
-            tracing::debug!(host, reason, "a name leads to an address that may not be reached");
-            return Self::Dns { host };
-        }
-        if error.is_dns() {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        if let Some(reason) = cause::<Unresolved>(error) {
+            tracing::debug!(host, %reason, "a name leads nowhere that may be reached");
             return Self::Dns { host };
         }
         if cause::<InvalidDnsNameError>(error).is_some() {
@@ -86,18 +85,8 @@ impl EgressError {
         if let Some(error) = cause(error) {
             return Self::Tls { host, reason: tls_reason(error) };
         }
-        let kind = if error.is_timeout() {
-            io::ErrorKind::TimedOut
-        } else {
-            cause::<io::Error>(error).map_or(io::ErrorKind::Other, io::Error::kind)
-        };
+        let kind = cause::<io::Error>(error).map_or(io::ErrorKind::Other, io::Error::kind);
         Self::Connect { host, kind }
-    }
-
-    /// Explains why the client could not be built; no URL is involved yet.
-    pub(crate) fn setup(error: &reqwest::Error) -> Self {
-        let root = chain(error).last().map(ToString::to_string);
-        Self::Setup { reason: root.unwrap_or_else(|| error.to_string()) }
     }
 }
 
@@ -117,14 +106,11 @@ fn tls_reason(error: &rustls::Error) -> &'static str {
     }
 }
 
-fn cause<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
-    chain(error).find_map(|error| error.downcast_ref())
-}
-
-fn chain<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(error.source(), |&error| {
+fn cause<E: Error + 'static>(error: &hyper_util::client::legacy::Error) -> Option<&E> {
+    let mut chain = std::iter::successors(error.source(), |&error| {
         // `io::Error::source` skips the error it wraps, and TLS errors travel wrapped.
         let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         wrapped.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
-    })
+    });
+    chain.find_map(|error| error.downcast_ref())
 }

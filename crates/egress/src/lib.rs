@@ -7,6 +7,7 @@
 mod address;
 mod allow;
 mod client;
+mod connect;
 mod error;
 mod events;
 mod guard;

@@ -40,8 +40,8 @@ impl Outcome {
 }
 
 /// The pause before the next try, or `None` to leave it at this outcome; `repeatable` says that a repetition cannot do the work twice, and
-/// `chance` is any random number.
-pub(crate) fn pause(repeatable: bool, outcome: Outcome, retries: u32, left: Duration, chance: u32) -> Option<Duration> {
+/// `chance` gives any random number.
+pub(crate) fn pause(repeatable: bool, outcome: Outcome, retries: u32, left: Duration, chance: impl FnOnce() -> u32) -> Option<Duration> {
     if retries >= MOST_RETRIES {
         return None;
     }
@@ -55,7 +55,7 @@ pub(crate) fn pause(repeatable: bool, outcome: Outcome, retries: u32, left: Dura
         },
         Outcome::Broken | Outcome::Final => return None,
     };
-    let pause = asked.max(backoff(retries, chance));
+    let pause = asked.max(backoff(retries, chance()));
     (pause <= LONGEST_WAIT && pause < left).then_some(pause)
 }
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     fn millis(method: &Method, outcome: Outcome) -> Option<u128> {
-        pause(idempotent(method), outcome, 0, LEFT, 0).map(|pause| pause.as_millis())
+        pause(idempotent(method), outcome, 0, LEFT, || 0).map(|pause| pause.as_millis())
     }
 
     #[test]
@@ -124,11 +124,11 @@ mod tests {
     #[test]
     fn stops_after_two_retries_and_never_waits_long() {
         let long = Duration::from_mins(10);
-        assert!(pause(true, Outcome::Unsent, 1, long, 0).is_some());
-        assert!(pause(true, Outcome::Unsent, 2, long, 0).is_none());
-        assert!(pause(true, answered(429, Some(30)), 0, long, 0).is_some());
-        assert!(pause(true, answered(429, Some(31)), 0, long, 0).is_none());
-        assert!(pause(true, Outcome::Unsent, 0, Duration::from_millis(50), 0).is_none());
+        assert!(pause(true, Outcome::Unsent, 1, long, || 0).is_some());
+        assert!(pause(true, Outcome::Unsent, 2, long, || 0).is_none());
+        assert!(pause(true, answered(429, Some(30)), 0, long, || 0).is_some());
+        assert!(pause(true, answered(429, Some(31)), 0, long, || 0).is_none());
+        assert!(pause(true, Outcome::Unsent, 0, Duration::from_millis(50), || 0).is_none());
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use hyper::body::Incoming;
 use tokio::time::timeout;
 use url::Url;
 
+use crate::client::next_part;
 use crate::{Egress, EgressError, Request};
 
 /// An answer whose body is still on its way. Dropping it ends the call.
@@ -12,14 +14,14 @@ use crate::{Egress, EgressError, Request};
 pub struct Opened {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    incoming: reqwest::Response,
+    body: Incoming,
     url: Url,
 }
 
 impl Opened {
     /// The next part of the body; nothing at its end. A body may be as long as it likes, and take as long.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, EgressError> {
-        self.incoming.chunk().await.map_err(|error| EgressError::sending(&error, &self.url))
+        next_part(&mut self.body).await.map_err(|_| EgressError::broken(&self.url))
     }
 }
 
@@ -30,9 +32,7 @@ impl Egress {
         self.check_url(&request.url)?;
         Self::leave_out_ours(&mut request);
         let begun = timeout(request.timeout, self.begin(&request)).await;
-        let begun = begun.map_err(|_| EgressError::Timeout { after: request.timeout })?;
-        let mut incoming = begun.map_err(|error| EgressError::sending(&error, &request.url))?;
-        let headers = std::mem::take(incoming.headers_mut());
-        Ok(Opened { status: incoming.status(), headers, incoming, url: request.url })
+        let (head, body) = begun.map_err(|_| EgressError::Timeout { after: request.timeout })??.into_parts();
+        Ok(Opened { status: head.status, headers: head.headers, body, url: request.url })
     }
 }

@@ -23,7 +23,7 @@ pub fn start(config: &Config) -> anyhow::Result<()> {
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// What may stand alone for all that a part logs: our crates, and those that say something worth reading.
-const PARTS: [&str; 30] = [
+const PARTS: [&str; 29] = [
     "accounts",
     "agents",
     "calls",
@@ -50,7 +50,6 @@ const PARTS: [&str; 30] = [
     "h2",
     "hyper",
     "hyper_util",
-    "reqwest",
     "rustls",
     "sqlx",
     "tower_http",
