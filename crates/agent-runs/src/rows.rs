@@ -248,7 +248,8 @@ pub(crate) async fn with_work(db: &Db, after: Uuid, now: Timestamp, most: i64) -
     db.all(sql, args![after, now, most]).await?.iter().map(|row| row.get("id")).collect()
 }
 
-/// Takes runs that are due, for one node until a time.
+/// Takes runs that are due, for one node until a time. The rows that are picked are nobody else's, so their state is not asked again: if it
+/// were, SQLite would look for them among all that are ready.
 pub(crate) async fn lease(
     db: &Db,
     project: ProjectId,
@@ -264,7 +265,7 @@ pub(crate) async fn lease(
                  order by due_at, id limit $2",
                 $lock,
                 ") update agent_runs set state = 'running', updated_at = $3, lease_until = $4, lease_owner = $5 \
-                 where project_id = $1 and state = 'ready' and id in (select id from picked) returning ",
+                 where project_id = $1 and id in (select id from picked) returning ",
                 columns!()
             )
         };

@@ -161,6 +161,12 @@ impl<'a> From<&'a [u8]> for Arg<'a> {
     }
 }
 
+impl<'a> From<Option<&'a [u8]>> for Arg<'a> {
+    fn from(value: Option<&'a [u8]>) -> Self {
+        Self::Bytes(value.map(Cow::Borrowed))
+    }
+}
+
 impl From<Vec<u8>> for Arg<'_> {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(Some(Cow::Owned(bytes)))

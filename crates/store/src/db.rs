@@ -93,32 +93,27 @@ impl Db {
 
     /// Every row of a reading query.
     pub fn all<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Vec<Row>> {
-        let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.read(query?, Want::All).await?.rows) })
+        self.read_all(Query::new(sql, args))
     }
 
     /// The row of a reading query, if there is one.
     pub fn optional<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Option<Row>> {
-        let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.read(query?, Want::First).await?.first()) })
+        self.read_first(Query::new(sql, args))
     }
 
     /// The row that a writing query returns, if there is one.
     pub fn returning<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Option<Row>> {
-        let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.write(query?, Want::First, Changes::written(sql)).await?.first()) })
+        self.write_first(Query::new(sql, args))
     }
 
     /// How many rows a writing query changed.
     pub fn execute<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, u64> {
-        let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.write(query?, Want::Changes, Changes::written(sql)).await?.changes) })
+        self.write_counted(Query::new(sql, args))
     }
 
     /// The rows that a writing query returns.
     pub fn returning_all<'s, 'a: 's>(&'s self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Vec<Row>> {
-        let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.write(query?, Want::All, Changes::written(sql)).await?.rows) })
+        self.write_all(Query::new(sql, args))
     }
 
     /// Makes a row.
@@ -130,6 +125,28 @@ impl Db {
     /// Writes rows together: all of them or none. How many rows were changed.
     pub fn write_many<'a>(&'a self, many: Many<'a>) -> Asked<'a, u64> {
         Box::pin(self.write_rows(many))
+    }
+
+    // These are no generics, so that they are compiled here and not again by everybody who asks.
+
+    fn read_all<'s>(&'s self, query: Result<Query<'s>, StoreError>) -> Asked<'s, Vec<Row>> {
+        Box::pin(async move { Ok(self.read(query?, Want::All).await?.rows) })
+    }
+
+    fn read_first<'s>(&'s self, query: Result<Query<'s>, StoreError>) -> Asked<'s, Option<Row>> {
+        Box::pin(async move { Ok(self.read(query?, Want::First).await?.first()) })
+    }
+
+    fn write_all<'s>(&'s self, query: Result<Query<'s>, StoreError>) -> Asked<'s, Vec<Row>> {
+        Box::pin(async move { Ok(self.write_query(query?, Want::All).await?.rows) })
+    }
+
+    fn write_first<'s>(&'s self, query: Result<Query<'s>, StoreError>) -> Asked<'s, Option<Row>> {
+        Box::pin(async move { Ok(self.write_query(query?, Want::First).await?.first()) })
+    }
+
+    fn write_counted<'s>(&'s self, query: Result<Query<'s>, StoreError>) -> Asked<'s, u64> {
+        Box::pin(async move { Ok(self.write_query(query?, Want::Changes).await?.changes) })
     }
 
     async fn write_rows(&self, many: Many<'_>) -> Result<u64, StoreError> {
@@ -161,6 +178,11 @@ impl Db {
                 Ok(reply)
             }
         }
+    }
+
+    async fn write_query(&self, query: Query<'_>, want: Want) -> Result<Reply, StoreError> {
+        let written = Changes::written(&query.sql);
+        self.write(query, want, written).await
     }
 
     async fn write(&self, query: Query<'_>, want: Want, written: u64) -> Result<Reply, StoreError> {
@@ -234,18 +256,15 @@ impl Db {
 
 impl Tx {
     pub fn all<'s, 'a: 's>(&'s mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Vec<Row>> {
-        let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.run(query?, Want::All).await?.rows) })
+        self.run_all(Query::new(sql, args))
     }
 
     pub fn optional<'s, 'a: 's>(&'s mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, Option<Row>> {
-        let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.run(query?, Want::First).await?.first()) })
+        self.run_first(Query::new(sql, args))
     }
 
     pub fn execute<'s, 'a: 's>(&'s mut self, sql: &'static str, args: impl IntoIterator<Item = Arg<'a>>) -> Asked<'s, u64> {
-        let query = Query::new(sql, args);
-        Box::pin(async move { Ok(self.run(query?, Want::Changes).await?.changes) })
+        self.run_counted(Query::new(sql, args))
     }
 
     /// Makes a row.
@@ -264,6 +283,18 @@ impl Tx {
     pub fn write_each<'a>(&'a mut self, many: Many<'a>, keys: &'a [&'static str]) -> Asked<'a, Vec<bool>> {
         self.written |= Changes::written(many.table());
         self.inner.run_each(many, keys)
+    }
+
+    fn run_all<'s>(&'s mut self, query: Result<Query<'s>, StoreError>) -> Asked<'s, Vec<Row>> {
+        Box::pin(async move { Ok(self.run(query?, Want::All).await?.rows) })
+    }
+
+    fn run_first<'s>(&'s mut self, query: Result<Query<'s>, StoreError>) -> Asked<'s, Option<Row>> {
+        Box::pin(async move { Ok(self.run(query?, Want::First).await?.first()) })
+    }
+
+    fn run_counted<'s>(&'s mut self, query: Result<Query<'s>, StoreError>) -> Asked<'s, u64> {
+        Box::pin(async move { Ok(self.run(query?, Want::Changes).await?.changes) })
     }
 
     fn run<'a>(&'a mut self, query: Query<'a>, want: Want) -> Asked<'a, Reply> {

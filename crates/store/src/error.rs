@@ -1,5 +1,7 @@
 //! What can go wrong with a database.
 
+use std::sync::Arc;
+
 use rusqlite::ffi::{SQLITE_BUSY, SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE, SQLITE_FULL, SQLITE_IOERR, SQLITE_READONLY};
 
 /// What a database's own client says.
@@ -22,6 +24,9 @@ pub enum StoreError {
     /// It answers, and takes nothing.
     #[error("the database cannot be written: {why} ({cause})")]
     NotWritable { why: &'static str, cause: Cause },
+    /// Many were written together, and all of them hear why their commit may not survive a loss of power.
+    #[error("{0}")]
+    Unflushed(Arc<StoreError>),
     #[error("the database is closed")]
     Closed,
     #[error("the database is newer than this program: {0}")]
@@ -38,6 +43,7 @@ impl StoreError {
         match self {
             Self::Away(_) | Self::Closed => Some("does not answer".to_owned()),
             Self::NotWritable { why, .. } => Some(format!("cannot be written: {why}")),
+            Self::Unflushed(why) => why.trouble(),
             _ => None,
         }
     }

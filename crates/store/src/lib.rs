@@ -4,6 +4,7 @@
 mod args;
 mod db;
 mod error;
+mod group_commit;
 mod like;
 mod many;
 mod migrate;
@@ -18,6 +19,7 @@ mod usage;
 pub use args::Arg;
 pub use db::{Db, Tx, redact};
 pub use error::StoreError;
+pub use group_commit::{GroupCommit, Grouped, let_others_join};
 pub use like::{fitting, holding};
 pub use many::Many;
 pub use migrate::Pending;

@@ -39,7 +39,12 @@ impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
         K: Borrow<Q>,
     {
         let known = self.known.get(key)?;
-        (known.change == self.changes.of(self.tables) && known.since.elapsed() < MEMORY).then_some(known.value)
+        if known.change == self.changes.of(self.tables) && known.since.elapsed() < MEMORY {
+            return Some(known.value);
+        }
+        // What is old may hold a credential that was taken back.
+        self.known.remove(key);
+        None
     }
 
     /// The value that is remembered, or the one that is read now.

@@ -198,32 +198,12 @@ impl Triggers {
         self.0.tasks.spawn(async move {
             let _room = room.acquire_many_owned(bytes).await;
             let workers = this.0.workers.clone();
-            workers.host(event_bytes, async move { this.deliver(delivery, &place.cancelled).await }).await;
+            workers.host(event_bytes, Box::pin(async move { this.deliver(delivery, &place.cancelled).await })).await;
         });
     }
 
-    /// Picks and takes in one statement. PostgreSQL may read a subquery once per row, and then takes more than the limit; a materialized
-    /// one is read once.
     async fn lease(&self, project: ProjectId, limit: usize, now: Timestamp) -> Result<Vec<Leased>, StoreError> {
-        macro_rules! lease {
-            ($lock:literal) => {
-                concat!(
-                    "with picked as materialized (select d.id from trigger_deliveries d where d.project_id = $1 \
-                     and d.state = 'ready' and d.due_at <= $3 and (not d.is_ordered or not exists (select 1 from trigger_deliveries e \
-                     where e.project_id = $1 and e.subscription_id = d.subscription_id and e.id < d.id and e.state in ('ready', 'leased', 'waiting'))) \
-                     order by d.due_at, d.id limit $2",
-                    $lock,
-                    ") update trigger_deliveries set state = 'leased', attempts = attempts + 1, updated_at = $3, lease_until = $4, lease_owner = $5 \
-                     where project_id = $1 and state = 'ready' and id in (select id from picked) returning ",
-                    delivery_columns!(),
-                    ", (select cast(octet_length(body) as bigint) from trigger_events e where e.project_id = $1 and e.id = trigger_deliveries.event_row_id) as event_bytes"
-                )
-            };
-        }
-        let sql = match &self.0.db {
-            Db::Sqlite(_) => lease!(""),
-            Db::Postgres(_) => lease!(" for update skip locked"),
-        };
+        let sql = lease_sql(&self.0.db);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let leased = self.0.db.returning_all(sql, args![project, limit, now, now.plus(self.0.settings.lease), self.0.node]).await?;
         let mut leased: Vec<Leased> = leased.iter().map(Leased::read).collect::<Result<_, _>>()?;
@@ -506,6 +486,31 @@ fn session(delivery: DeliveryId) -> String {
     delivery.uuid().simple().to_string()
 }
 
+/// Picks and takes in one statement. PostgreSQL may read a subquery once per row, and then takes more than the limit; a materialized one is
+/// read once. The rows that are picked are nobody else's, so their state is not asked again: if it were, SQLite would look for them among all
+/// that are ready.
+fn lease_sql(db: &Db) -> &'static str {
+    macro_rules! lease {
+        ($lock:literal) => {
+            concat!(
+                "with picked as materialized (select d.id from trigger_deliveries d where d.project_id = $1 \
+                 and d.state = 'ready' and d.due_at <= $3 and (not d.is_ordered or not exists (select 1 from trigger_deliveries e \
+                 where e.project_id = $1 and e.subscription_id = d.subscription_id and e.id < d.id and e.state in ('ready', 'leased', 'waiting'))) \
+                 order by d.due_at, d.id limit $2",
+                $lock,
+                ") update trigger_deliveries set state = 'leased', attempts = attempts + 1, updated_at = $3, lease_until = $4, lease_owner = $5 \
+                 where project_id = $1 and id in (select id from picked) returning ",
+                delivery_columns!(),
+                ", (select cast(octet_length(body) as bigint) from trigger_events e where e.project_id = $1 and e.id = trigger_deliveries.event_row_id) as event_bytes"
+            )
+        };
+    }
+    match db {
+        Db::Sqlite(_) => lease!(""),
+        Db::Postgres(_) => lease!(" for update skip locked"),
+    }
+}
+
 /// Projects with work that is due, after the one that was looked at last. Each step finds the next project by its index.
 async fn with_work(db: &Db, after: Uuid, now: Timestamp) -> Result<Vec<ProjectId>, StoreError> {
     let sql = "with recursive p(id) as (\
@@ -514,4 +519,22 @@ async fn with_work(db: &Db, after: Uuid, now: Timestamp) -> Result<Vec<ProjectId
                select (select project_id from trigger_deliveries where state = 'ready' and due_at <= $2 and project_id > p.id order by project_id limit 1) \
                from p where p.id is not null) select id from p where id is not null limit $3";
     db.all(sql, args![after, now, PROJECTS]).await?.iter().map(|row| row.get("id")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn leasing_looks_at_no_more_than_it_takes() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(&format!("sqlite://{}", dir.path().join("test.db").display())).await.unwrap();
+        db.migrate().await.unwrap();
+        let explain: &'static str = format!("explain query plan {}", lease_sql(&db)).leak();
+        let now = Timestamp::from_micros(0);
+        let rows = db.all(explain, args![ProjectId::new(), 8_i64, now, now, Uuid::nil()]).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get("detail").unwrap()).collect();
+        assert!(plan[0].contains("(project_id=? AND id=?)"), "those that were picked are found by their ids: {plan:?}");
+        assert!(plan.iter().any(|step| step.contains("trigger_deliveries_ready (project_id=? AND due_at<?)")), "{plan:?}");
+    }
 }

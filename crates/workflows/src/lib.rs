@@ -33,7 +33,7 @@ mod unread;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use ::store::Db;
+use ::store::{Db, GroupCommit};
 use egress::Egress;
 use kernel::seal::Sealer;
 use kernel::signed::Signer;
@@ -75,6 +75,8 @@ struct Inner {
     agents: OnceLock<Arc<dyn AgentRunner>>,
     /// How many runs are under way on this node.
     running: AtomicU64,
+    /// Where the rows of runs are written.
+    run_rows: GroupCommit<WrittenRun>,
 }
 
 /// What workflows are made of.
@@ -94,8 +96,9 @@ impl Workflows {
     /// The workflows, and the one handle that runs them.
     pub fn open(parts: Parts) -> (Self, Executor) {
         let Parts { db, clock, egress, signer, sealer, secrets, limits, workers } = parts;
-        let (caller, agents, running) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
-        let workflows = Self(Shared::new(Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller, agents, running }));
+        let (caller, agents, running, run_rows) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0), GroupCommit::start(db.clone()));
+        let inner = Inner { db, clock, egress, signer, sealer, secrets, limits, workers, caller, agents, running, run_rows };
+        let workflows = Self(Shared::new(inner));
         let executor = Executor::over(workflows.clone());
         (workflows, executor)
     }

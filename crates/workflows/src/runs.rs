@@ -1,11 +1,13 @@
 //! Run records: what was run, with what, and how it ended.
 
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use kernel::seal::{SealedColumn, Sealer};
 use kernel::{ApprovalId, ArtifactId, EndUserId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp};
 use serde_json::Value;
-use store::{Db, Many, PageSize, Row, StoreError, Tx, Usage, args, page_bytes, page_sql, row};
+use store::{Db, Grouped, Many, PageSize, Row, StoreError, Tx, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
 
 use crate::retention::RUNS;
@@ -173,59 +175,112 @@ pub async fn reseal(db: &Db, sealer: &Sealer) -> Result<u64, WorkflowError> {
 impl Workflows {
     /// Writes a run, once: a caller that goes away may make a second try of it.
     pub(crate) async fn record(&self, run: &Run) -> Result<(), StoreError> {
-        let written = self.written_run(run);
-        let mut tx = self.0.db.begin().await?;
-        written.insert(&mut tx).await?;
-        tx.commit().await
+        self.0.run_rows.write(self.written_run(run)).await
     }
 
     /// A run as it is written, for `WrittenRun::insert`.
-    pub fn written_run<'a>(&self, run: &'a Run) -> WrittenRun<'a> {
+    pub fn written_run(&self, run: &Run) -> WrittenRun {
         let steps = if run.steps.is_empty() { None } else { serde_json::to_vec(&run.steps).ok() };
-        let steps = steps.map(|steps| self.0.sealer.seal(&steps, place(run.id)));
-        WrittenRun { run, inputs: run.inputs.to_string(), outputs: run.outputs.as_ref().map(Value::to_string), steps }
+        WrittenRun {
+            id: run.id,
+            project: run.project,
+            workflow: run.workflow,
+            revision: run.revision,
+            key: run.key,
+            end_user: run.end_user,
+            code: run.code,
+            message: run.message.as_ref().map(|text| text.replace('\0', "")),
+            inputs: run.inputs.to_string(),
+            outputs: run.outputs.as_ref().map(Value::to_string),
+            micros: i64::try_from(run.duration.as_micros()).unwrap_or(i64::MAX),
+            created_at: run.created_at,
+            waits_for: run.waits_for,
+            steps: steps.map(|steps| self.0.sealer.seal(&steps, place(run.id))),
+        }
     }
 }
 
 /// A run with its texts, which are made before the database is held.
 #[derive(Debug)]
-pub struct WrittenRun<'a> {
-    run: &'a Run,
+pub struct WrittenRun {
+    id: RunId,
+    project: ProjectId,
+    workflow: ArtifactId,
+    revision: RevisionId,
+    key: KeyId,
+    end_user: Option<EndUserId>,
+    code: i64,
+    message: Option<String>,
     inputs: String,
     outputs: Option<String>,
+    micros: i64,
+    created_at: Timestamp,
+    waits_for: Option<ApprovalId>,
     /// Sealed.
     steps: Option<Vec<u8>>,
 }
 
-impl WrittenRun<'_> {
+impl WrittenRun {
     /// Writes it as part of what somebody writes.
     pub async fn insert(self, tx: &mut Tx) -> Result<(), StoreError> {
-        let Self { run, inputs, outputs, steps } = self;
-        let micros = i64::try_from(run.duration.as_micros()).unwrap_or(i64::MAX);
-        let message = run.message.as_ref().map(|text| text.replace('\0', ""));
-        let bytes = inputs.len() + outputs.as_ref().map_or(0, String::len) + steps.as_ref().map_or(0, Vec::len);
-        let size = Usage::row(bytes);
-        let row = row! {
-            project_id: run.project,
-            id: run.id,
-            workflow_id: run.workflow,
-            revision_id: run.revision,
-            key_id: run.key,
-            end_user_id: run.end_user,
-            code: run.code,
-            message: message,
-            inputs: inputs,
-            outputs: outputs,
-            duration_us: micros,
-            created_at: run.created_at,
-            waits_for: run.waits_for,
-            steps: steps,
-            size: size.bytes,
-        };
-        if tx.write_many(Many::insert("workflow_runs", [row], "on conflict do nothing")).await? == 1 {
-            tx.count(run.project, RUNS, size).await?;
+        Self::insert_all(tx, &[&self]).await
+    }
+
+    /// Writes runs, and counts those that are new.
+    async fn insert_all(tx: &mut Tx, runs: &[&Self]) -> Result<(), StoreError> {
+        // A second try may come in the same breath as the first.
+        let mut seen = HashSet::new();
+        let runs: Vec<&Self> = runs.iter().copied().filter(|run| seen.insert(run.id)).collect();
+        let rows = runs.iter().map(|run| {
+            row! {
+                project_id: run.project,
+                id: run.id,
+                workflow_id: run.workflow,
+                revision_id: run.revision,
+                key_id: run.key,
+                end_user_id: run.end_user,
+                code: run.code,
+                message: run.message.as_deref(),
+                inputs: run.inputs.as_str(),
+                outputs: run.outputs.as_deref(),
+                duration_us: run.micros,
+                created_at: run.created_at,
+                waits_for: run.waits_for,
+                steps: run.steps.as_deref(),
+                size: run.usage().bytes,
+            }
+        });
+        let written = tx.write_each(Many::insert("workflow_runs", rows, "on conflict do nothing"), &["id"]).await?;
+        // In the same order on every node, so that no two wait for each other.
+        let mut new = BTreeMap::<Uuid, Usage>::new();
+        for (run, _) in runs.iter().zip(written).filter(|(_, written)| *written) {
+            let (of_project, usage) = (new.entry(run.project.uuid()).or_default(), run.usage());
+            of_project.rows += usage.rows;
+            of_project.bytes += usage.bytes;
+        }
+        for (project, usage) in new {
+            tx.count(project.into(), RUNS, usage).await?;
         }
         Ok(())
+    }
+
+    /// What it counts for.
+    fn usage(&self) -> Usage {
+        Usage::row(self.bytes())
+    }
+}
+
+impl Grouped for WrittenRun {
+    type Outcome = ();
+
+    const IS_DURABLE: bool = false;
+
+    fn bytes(&self) -> usize {
+        self.inputs.len() + self.outputs.as_ref().map_or(0, String::len) + self.steps.as_ref().map_or(0, Vec::len)
+    }
+
+    fn write<'a>(tx: &'a mut Tx, all: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<()>, StoreError>> {
+        Box::pin(async move { Self::insert_all(tx, all).await.map(|()| vec![(); all.len()]) })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kernel::{CallId, Clock, Timestamp};
-use store::{Arg, Db, Many, StoreError, args, row};
+use store::{Arg, Db, Many, StoreError, args, let_others_join, row};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ const QUEUE: usize = 4096;
 const BATCH: usize = 1024;
 const MAX_MESSAGE: usize = 500;
 /// How long an end waits for others to share its commit. A commit at once would compete with the answer on its way out.
-const LINGER: Duration = Duration::from_millis(5);
+const LINGER: Duration = Duration::from_millis(20);
 /// How many ends are kept while the database takes none, and how soon they are tried again.
 const MAX_UNWRITTEN: usize = 10_000;
 const AGAIN: Duration = Duration::from_secs(1);
@@ -185,6 +185,9 @@ impl Writer {
                 Some(at) => timeout_at(at, received).await.ok(),
                 None => Some(received.await),
             };
+            if entries.iter().any(|entry| matches!(entry, Entry::Intention(_))) {
+                let_others_join(&mut receiver, &mut entries, BATCH).await;
+            }
             let (mut intentions, mut barriers) = (Vec::new(), Vec::new());
             for entry in entries.drain(..) {
                 match entry {

@@ -18,6 +18,8 @@ use crate::{Arg, Row};
 
 /// How many prepared statements a connection keeps.
 const STATEMENTS: usize = 256;
+/// How many KiB of pages the writer keeps, once it has touched them: what many rows at once are written to.
+const WRITER_CACHE: i64 = 8192;
 /// How long a file is waited for that another process keeps locked.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// After how many of its instructions SQLite asks whether a statement may go on, and how often it may: together one or two milliseconds.
@@ -60,6 +62,7 @@ impl Connection {
         // Whoever needs it waits for the disk after the commit, when others can write on.
         writer.inner.pragma_update(None, "synchronous", "normal")?;
         writer.inner.pragma_update(None, "foreign_keys", true)?;
+        writer.inner.pragma_update(None, "cache_size", -WRITER_CACHE)?;
         // In place of the checkpoint that a commit would make by itself, on the thread that happens to commit.
         writer.inner.wal_hook(Some(|_, pages| {
             COMMITTED.set(u32::try_from(pages).unwrap_or(0));
