@@ -106,7 +106,7 @@ impl AgentRuns {
         let connection = found.ok_or_else(|| refused(&format_args!("{key} has no such connection")))?;
         let usable = self.0.parts.connections.usable(&connection, &integration).await.map_err(|error| refused(&error))?;
         let attempt = |usable: Arc<Usable>| {
-            let (headers, scrubber) = (credential(api, &usable, headers.clone()), usable.scrubber());
+            let (headers, scrubber) = (credential(api, &usable, headers.clone()), usable.scrubber().clone());
             async move { post.open(headers, &scrubber).await }
         };
         let judge = |outcome: &Result<Opened, NoAnswer>| match outcome {

@@ -22,7 +22,7 @@ use workflows::{InvokeRequest, References};
 
 use crate::approvals::Permit;
 use crate::audit::REPEATS;
-use crate::idempotency::{KeyState, Resumes, upstream_key};
+use crate::idempotency::{CallKey, KeyState, Resumes};
 use crate::outlive::Outliving;
 use crate::permission::ToolFacts;
 use crate::policy::{DefaultVerdict, PermissionRequest};
@@ -206,10 +206,10 @@ impl Recording {
             Err(CallError::Waiting(approval)) => Some(approval.id),
             Err(_) => None,
         };
-        if let Some(record) = &mut self.record {
-            *record = CallRecord { connection, outcome, message, repeats, approval, ..record.clone() };
-        }
-        self.record = self.ended();
+        self.record = self.ended().map(|record| {
+            let approval = approval.or(record.approval);
+            CallRecord { connection, outcome, message, repeats, approval, ..record }
+        });
         // Whoever drops this while the writer is busy leaves the row to the drop.
         let slot = self.audit.slot().await;
         if let (Some(record), Some(slot)) = (self.record.take(), slot) {
@@ -300,8 +300,8 @@ impl Calls {
             key: scope.key,
             user: scope.user,
             end_user: scope.end_user(),
-            call_ref: name.text().chars().filter(|c| !c.is_control()).take(MAX_NAME).collect(),
-            tool: name.target().ok().map(|target| tool_name(target).chars().take(MAX_NAME).collect()),
+            call_ref: recorded_name(name.text()),
+            tool: name.target().ok().map(|target| recorded_name(&tool_name(target))),
             origin,
             connection: None,
             outcome: Outcome::Failed,
@@ -502,7 +502,7 @@ impl Calls {
         if !action.read_only {
             self.note_sent(call, recording.id).await?;
         }
-        let key = &upstream_key(call);
+        let key = &CallKey::of(call);
         let attempt = |usable: Arc<Usable>| async move {
             let started = Instant::now();
             let (result, queued) = egress::queued(pin!(self.attempt(target, call, &usable, key))).await;
@@ -513,7 +513,13 @@ impl Calls {
         outcome.map_err(|error| explain(integration, connection, error))
     }
 
-    async fn attempt(&self, target: &ActionTarget, call: &Call, usable: &Usable, idempotency_key: &str) -> Result<ToolResult, RunError> {
+    async fn attempt(
+        &self,
+        target: &ActionTarget,
+        call: &Call,
+        usable: &Usable,
+        idempotency_key: &CallKey<'_>,
+    ) -> Result<ToolResult, RunError> {
         let ActionTarget { integration, action, connection } = target;
         let Some(runner) = self.0.runners.get(integration.provider) else {
             return Err(RunError::Upstream(format!("provider `{}` cannot run actions", integration.provider)));
@@ -568,6 +574,12 @@ pub(crate) fn read(scope: Scope, request: CallRequest) -> Result<Call, CallError
         origin,
         gateway,
     })
+}
+
+/// As much of a name as is recorded, in one piece where all of it is.
+fn recorded_name(name: &str) -> String {
+    let is_recorded = name.len() <= MAX_NAME && name.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    if is_recorded { name.to_owned() } else { name.chars().filter(|c| !c.is_control()).take(MAX_NAME).collect() }
 }
 
 /// The one name of what a ref leads to, however it is written: ops by their first name, workflows without version and environment.

@@ -1,5 +1,7 @@
 //! `Idempotency-Key`: a call repeated under the same key returns the first result and runs nothing.
 
+use std::fmt;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use kernel::json::sorted;
@@ -9,7 +11,7 @@ use sha2::{Digest, Sha256};
 use store::{StoreError, args};
 
 use crate::call::Call;
-use crate::{CallError, CallReply, Calls, ToolResult};
+use crate::{CallError, CallReply, Calls, ToolResult, UpstreamKey};
 
 pub(crate) const KEPT_FOR: Duration = Duration::from_hours(24);
 const MAX_KEY: usize = 255;
@@ -139,7 +141,30 @@ fn read(call: &Call, id: CallId, reply: &Value) -> CallReply {
 
 /// The key that a service gets to know a repetition by: the same for the same call under the same key of its caller, new for a call
 /// without one. It has the form of a UUID, because some services take no more than that.
-pub(crate) fn upstream_key(call: &Call) -> String {
+pub(crate) struct CallKey<'a> {
+    call: &'a Call,
+    made: OnceLock<String>,
+}
+
+impl<'a> CallKey<'a> {
+    pub(crate) fn of(call: &'a Call) -> Self {
+        Self { call, made: OnceLock::new() }
+    }
+}
+
+impl UpstreamKey for CallKey<'_> {
+    fn get(&self) -> &str {
+        self.made.get_or_init(|| upstream_key(self.call))
+    }
+}
+
+impl fmt::Debug for CallKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CallKey").field(&self.made).finish()
+    }
+}
+
+fn upstream_key(call: &Call) -> String {
     let caller = match &call.idempotency_key {
         Some(key) => format!("{}:{}:{key}", call.scope.project, caller(&call.scope)),
         None => CallId::new().to_string(),

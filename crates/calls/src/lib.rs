@@ -54,7 +54,7 @@ pub use idempotency::Resumes;
 pub use notices::{Notice, NoticeWay};
 pub use platform::{NoRoute, OpRequest, OwnRoutes};
 pub use policy::{PolicyView, ProjectPolicy};
-pub use port::{Invocation, Progress, ProgressStep, RunError, Runner, ToolResult};
+pub use port::{Invocation, Progress, ProgressStep, RunError, Runner, ToolResult, UpstreamKey};
 pub use retention::{Forgotten, Limits};
 
 /// The calls of a deployment.

@@ -223,6 +223,11 @@ fn op_names() -> impl Iterator<Item = &'static str> {
 
 /// Whether some ref of this shape fits the pattern, in which `*` stands for any text.
 fn meet(pattern: &str, shape: &str) -> bool {
+    // Most part before anything may stand for several letters, which is seen at once.
+    let mut firm = pattern.chars().zip(shape.chars()).take_while(|(letter, there)| *letter != '*' && *there != ANY);
+    if firm.any(|(letter, there)| letter != there) {
+        return false;
+    }
     let in_segment = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let shape: Vec<char> = shape.chars().collect();
     // For each place in the shape: whether the rest of it fits the rest of the pattern, which grows from its end.

@@ -21,7 +21,12 @@ pub struct Invocation<'a> {
     pub usable: &'a Usable,
     pub progress: &'a Progress,
     /// The same whenever the same call is made again, and no other's; short enough for every service that takes such a key.
-    pub idempotency_key: &'a str,
+    pub idempotency_key: &'a dyn UpstreamKey,
+}
+
+/// A key that is made when a service takes one, which few do.
+pub trait UpstreamKey: fmt::Debug + Send + Sync {
+    fn get(&self) -> &str;
 }
 
 /// How far a call is, as the provider tells it.

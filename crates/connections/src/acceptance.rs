@@ -27,17 +27,16 @@ impl Connections {
         &self,
         connection: &Connection,
         integration: &Integration,
-        usable: Usable,
+        mut usable: Arc<Usable>,
         attempt: impl Fn(Arc<Usable>) -> F,
         judge: impl Fn(&Result<T, E>) -> Acceptance,
     ) -> Result<Result<T, E>, ConnectionError> {
         self.note_use(connection);
-        let mut usable = Arc::new(usable);
         let mut outcome = attempt(usable.clone()).await;
         if matches!(judge(&outcome), Acceptance::Refused(_) | Acceptance::Forbidden)
             && let Some(fresh) = self.after_refusal(connection, integration, &usable).await?
         {
-            usable = Arc::new(fresh);
+            usable = fresh;
             outcome = attempt(usable.clone()).await;
         }
         match judge(&outcome) {

@@ -1,6 +1,7 @@
 //! Making a connection. Everything that can be refused is refused before the provider is asked and before a row is made.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Fields};
@@ -142,6 +143,7 @@ impl Connections {
             expires_at: None,
             generation: 1,
             attempt_until: None,
+            opened: Arc::default(),
         };
         let Beginning { started, note } = self.begin(&mut connection, &integration, scheme, &new).await?;
         connection.attempt_until = started.as_ref().map(|started| started.stored.until);

@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use catalog::Integration;
@@ -31,6 +31,7 @@ pub struct Usable {
     pub fields: Fields,
     pub scheme: Option<Arc<AuthScheme>>,
     generation: i64,
+    scrubber: OnceLock<Scrubber>,
 }
 
 impl Usable {
@@ -49,17 +50,22 @@ impl Usable {
     }
 
     /// What takes its secrets out of a service's answer.
-    pub fn scrubber(&self) -> Scrubber {
-        self.scheme.as_ref().map_or_else(|| self.fields.scrubber(), |scheme| scheme.scrubber(&self.fields))
+    pub fn scrubber(&self) -> &Scrubber {
+        let made = || self.scheme.as_ref().map_or_else(|| self.fields.scrubber(), |scheme| scheme.scrubber(&self.fields));
+        self.scrubber.get_or_init(made)
     }
 
     /// A credential that no row stands behind, for trying a provider.
     pub fn unstored(fields: Fields, scheme: Option<Arc<AuthScheme>>) -> Self {
-        Self { fields, scheme, generation: 0 }
+        Self { fields, scheme, generation: 0, scrubber: OnceLock::new() }
     }
 
-    pub(crate) fn new(fields: Fields, scheme: Option<Arc<AuthScheme>>, connection: &Connection) -> Self {
-        Self { fields, scheme, generation: connection.generation }
+    /// Whether it is for this scheme, and not for one that was there before the integration changed.
+    fn is_for(&self, scheme: Option<&Arc<AuthScheme>>) -> bool {
+        match (self.scheme.as_ref(), scheme) {
+            (Some(known), Some(scheme)) => Arc::ptr_eq(known, scheme),
+            (known, scheme) => known.is_none() && scheme.is_none(),
+        }
     }
 }
 
@@ -68,7 +74,8 @@ pub(crate) type LastFailure = Option<(Instant, TokenError)>;
 
 impl Connections {
     /// The credential of a connection, renewed first if it is about to expire.
-    pub async fn usable(&self, connection: &Connection, integration: &Integration) -> Result<Usable, ConnectionError> {
+    #[kernel::boxed]
+    pub async fn usable(&self, connection: &Connection, integration: &Integration) -> Result<Arc<Usable>, ConnectionError> {
         connection.require_usable()?;
         let now = self.0.clock.now();
         if connection.refresh_at.is_none_or(|at| at > now) {
@@ -90,7 +97,7 @@ impl Connections {
         connection: &Connection,
         integration: &Integration,
         used: &Usable,
-    ) -> Result<Option<Usable>, ConnectionError> {
+    ) -> Result<Option<Arc<Usable>>, ConnectionError> {
         if connection.is_implicit() {
             return Ok(None);
         }
@@ -110,13 +117,20 @@ impl Connections {
         self.unseal(&renewed, integration).map(Some)
     }
 
-    pub(crate) fn unseal(&self, connection: &Connection, integration: &Integration) -> Result<Usable, ConnectionError> {
+    /// The credential in a row, which is opened once for all who were handed the same row.
+    pub(crate) fn unseal(&self, connection: &Connection, integration: &Integration) -> Result<Arc<Usable>, ConnectionError> {
+        let scheme = connection.scheme(integration);
+        if let Some(opened) = connection.opened.get().filter(|opened| opened.is_for(scheme)) {
+            return Ok(opened.clone());
+        }
         let fields = match &connection.credentials {
             Some(sealed) => store::open_fields(&self.0.sealer, connection.id, sealed)?,
             None => Fields::default(),
         };
-        let scheme = connection.scheme(integration).cloned();
-        Ok(Usable::new(fields, scheme, connection))
+        let opened = Arc::new(Usable { generation: connection.generation, ..Usable::unstored(fields, scheme.cloned()) });
+        // Another may have been first, which is as good.
+        let _ = connection.opened.set(opened.clone());
+        Ok(opened)
     }
 
     /// Renews the tokens, or waits for whoever does. The work goes on if the caller goes away.
@@ -169,7 +183,7 @@ impl Connections {
         let usable = self.unseal(connection, integration)?;
         match self.holding(connection, lease, Box::pin(self.ask(connection, &usable))).await? {
             Ok(tokens) => {
-                let mut fields = usable.fields;
+                let mut fields = usable.fields.clone();
                 let renewable = matches!(usable.scheme.as_deref(), Some(AuthScheme::ClientCredentials(_)));
                 let terms = self.keep(&mut fields, tokens, renewable);
                 let sealed = store::seal_fields(&self.0.sealer, connection.id, &fields);

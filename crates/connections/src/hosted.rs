@@ -142,9 +142,15 @@ impl Connections {
 
     /// The row as its provider knows it: an account may be connected though the person has not come back to say so.
     pub async fn look_again(&self, connection: Connection) -> Result<Connection, ConnectionError> {
+        // Every call comes here, and few go further.
         if connection.is_usable() || !self.0.hosts.contains_key(connection.provider.as_str()) {
             return Ok(connection);
         }
+        self.ask_again(connection).await
+    }
+
+    #[kernel::boxed]
+    async fn ask_again(&self, connection: Connection) -> Result<Connection, ConnectionError> {
         let (project, id) = (connection.project, connection.id);
         let Some((nonce, sealed)) = store::waiting_attempt(&self.0.db, project, id, self.0.clock.now()).await? else {
             return Ok(connection);

@@ -1,6 +1,7 @@
 //! The connection that an integration without accounts has before anybody makes a row for it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use catalog::{Catalog, Integration};
 use kernel::{ConnectionId, ProjectId, Timestamp};
@@ -55,6 +56,7 @@ impl Connection {
             expires_at: None,
             generation: NO_ROW,
             attempt_until: None,
+            opened: Arc::default(),
         })
     }
 

@@ -1,10 +1,13 @@
 //! One connection, as the rest of the house sees it: without its secrets.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use kernel::{AccountOwner, AppId, AuthConfigId, ConnectionId, ProjectId, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
+
+use crate::Usable;
 
 /// A connected account, or one that waits to be.
 #[derive(Clone, Debug)]
@@ -58,6 +61,8 @@ pub struct Connection {
     pub(crate) generation: i64,
     /// Until when a person may finish the open attempt; negative, when it was used up.
     pub(crate) attempt_until: Option<Timestamp>,
+    /// Its credential, once somebody opened it; shared by the copies of one row that was read.
+    pub(crate) opened: Arc<OnceLock<Arc<Usable>>>,
 }
 
 impl Connection {

@@ -1,5 +1,7 @@
 //! The queries over connections. Every one names the project, but for what a provider says of an account of its own (`lose`).
 
+use std::sync::Arc;
+
 use catalog::auth::Fields;
 use kernel::seal::{SealError, SealedColumn, Sealer};
 use kernel::{AccountOwner, AppId, AuthConfigId, ConnectionId, ProjectId, Timestamp};
@@ -54,6 +56,7 @@ pub(crate) fn read(row: &Row) -> Result<Connection, StoreError> {
         generation: row.get("generation")?,
         auth_config: read_auth_config(&row.get::<String>("auth_config")?)?,
         attempt_until: row.get("attempt_until")?,
+        opened: Arc::default(),
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
         created_by: row.get("created_by_id")?,

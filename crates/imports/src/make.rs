@@ -136,7 +136,7 @@ impl Imports {
                 && !connection.is_no_auth()
                 && let Ok(usable) = self.0.connections.usable(&connection, &integration).await
             {
-                return Ok(Some(usable));
+                return Ok(Some(Usable::clone(&usable)));
             }
         }
         Ok(None)

@@ -87,9 +87,17 @@ impl Mirror {
         self.0.started.elapsed().as_secs()
     }
 
-    async fn ready(&self, project: ProjectId) -> Result<(), ImportError> {
-        if let Some(kept) = self.kept(project) {
+    /// Whether a project was read, which is used now.
+    fn is_ready(&self, project: ProjectId) -> bool {
+        let kept = self.kept(project);
+        if let Some(kept) = &kept {
             kept.used.store(self.now(), Ordering::Relaxed);
+        }
+        kept.is_some()
+    }
+
+    async fn ready(&self, project: ProjectId) -> Result<(), ImportError> {
+        if self.is_ready(project) {
             return Ok(());
         }
         let _turn = self.read_lock(project).lock().await;
@@ -211,6 +219,9 @@ impl Source for Imported {
     }
 
     fn ready(&self, project: ProjectId) -> BoxFuture<'_, Result<(), CatalogError>> {
+        if self.mirror.is_ready(project) {
+            return Box::pin(std::future::ready(Ok(())));
+        }
         Box::pin(async move { self.mirror.ready(project).await.map_err(not_read) })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -19,7 +20,7 @@ const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove
 #[derive(Clone, Default)]
 pub struct Scrubber {
     /// The longest first, so that a part of one form does not spoil the whole of another.
-    forms: Vec<Finder<'static>>,
+    forms: Arc<[Finder<'static>]>,
 }
 
 impl fmt::Debug for Scrubber {
@@ -39,15 +40,15 @@ impl Scrubber {
     /// One that takes out what either does.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        let mut forms: Vec<Finder<'static>> = self.forms.iter().chain(&other.forms).cloned().collect();
+        let mut forms: Vec<Finder<'static>> = self.forms.iter().chain(&*other.forms).cloned().collect();
         forms.sort_by_key(|form| std::cmp::Reverse(form.needle().len()));
-        Self { forms }
+        Self { forms: forms.into() }
     }
 
     /// The text without the secrets.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
-        for form in &self.forms {
+        for form in &*self.forms {
             if text.len() >= form.needle().len() && form.find(text.as_bytes()).is_some() {
                 text = Cow::Owned(without(&text, form));
             }

@@ -5,8 +5,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let wanted = folded(name);
     candidates
         .into_iter()
-        .map(|candidate| (likeness(&wanted, &folded(candidate)), candidate))
-        .filter(|(likeness, _)| *likeness >= CLOSE)
+        .filter_map(|candidate| Some((likeness(&wanted, &folded(candidate), CLOSE)?, candidate)))
         // Of two that are as close the first is taken, so that the answer does not change from run to run.
         .fold(None, |best: Option<(f64, &str)>, next| match best {
             Some(best) if best.0 >= next.0 => Some(best),
@@ -18,8 +17,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Those of the candidates that are close to `name`, the closest first.
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let wanted = folded(name);
-    let likeness = |candidate: &'a str| (likeness(&wanted, &folded(candidate)), candidate);
-    let mut close: Vec<(f64, &str)> = candidates.into_iter().map(likeness).filter(|(likeness, _)| *likeness >= NEAR).collect();
+    let likeness = |candidate: &'a str| Some((likeness(&wanted, &folded(candidate), NEAR)?, candidate));
+    let mut close: Vec<(f64, &str)> = candidates.into_iter().filter_map(likeness).collect();
     close.sort_by(|one, other| other.0.total_cmp(&one.0));
     close.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
@@ -39,11 +38,30 @@ fn folded(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-/// 1 for the same text, 0 for nothing in common. The beginning of a name is nearly the name.
-fn likeness(a: &str, b: &str) -> f64 {
+/// 1 for the same text, 0 for nothing in common; nothing where it is less than asked. The beginning of a name is nearly the name.
+fn likeness(a: &str, b: &str, least: f64) -> Option<f64> {
     let prefixed = a.chars().count() >= 3 && b.starts_with(a);
+    if !prefixed && most_likeness(a, b) < least {
+        return None;
+    }
     let likeness = strsim::normalized_damerau_levenshtein(a, b);
-    if prefixed { likeness.max(CLOSE) } else { likeness }
+    Some(if prefixed { likeness.max(CLOSE) } else { likeness }).filter(|likeness| *likeness >= least)
+}
+
+/// What the likeness cannot exceed, by the letters alone: each that only one of the two has takes a step of its own. Most names are ruled
+/// out by this, and need not be compared letter by letter.
+fn most_likeness(a: &str, b: &str) -> f64 {
+    let (mut surplus, mut lengths) = ([0_i32; 128], [0_u32; 2]);
+    for (place, (text, step)) in [(a, 1), (b, -1)].into_iter().enumerate() {
+        for letter in text.chars() {
+            // Letters that share a place can only make it exceed more.
+            surplus[letter as usize % 128] += step;
+            lengths[place] += 1;
+        }
+    }
+    let one_sided = |sign: i32| surplus.iter().map(|surplus| (surplus * sign).max(0).unsigned_abs()).sum::<u32>();
+    let longest = lengths[0].max(lengths[1]);
+    if longest == 0 { 1.0 } else { 1.0 - f64::from(one_sided(1).max(one_sided(-1))) / f64::from(longest) }
 }
 
 #[cfg(test)]
@@ -65,6 +83,15 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(nearest(written, names), meant, "{written}");
+        }
+    }
+
+    #[test]
+    fn the_letters_alone_never_rule_out_what_is_close() {
+        let names = ["github", "githb", "gtihub", "hubgit", "google-calendar", "", "a", "é", "ünïcode", "unicode", "aab", "baa"];
+        for (a, b) in names.iter().flat_map(|a| names.map(|b| (*a, b))) {
+            let exact = strsim::normalized_damerau_levenshtein(a, b);
+            assert!(most_likeness(a, b) >= exact - 1e-9, "{a} {b}");
         }
     }
 

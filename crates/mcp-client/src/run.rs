@@ -26,7 +26,7 @@ impl Runner for Mcp {
         Box::pin(async move {
             let server = invocation.integration.service::<Server>().ok_or_else(|| missing(invocation))?;
             let tool = server.tools.get(&invocation.action.key).ok_or_else(|| missing(invocation))?;
-            let secrets = Arc::new(server.secrets.and(&invocation.usable.scrubber()));
+            let secrets = Arc::new(server.secrets.and(invocation.usable.scrubber()));
             let progress = without(invocation.progress, &secrets);
             let invocation = Invocation { progress: &progress, ..invocation };
             let called =

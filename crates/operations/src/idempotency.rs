@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use calls::UpstreamKey;
 use egress::Retry;
 use http::HeaderName;
 use kernel::schema::Schema;
@@ -70,14 +71,14 @@ pub(crate) struct Keyed<'a> {
 
 impl<'a> Keyed<'a> {
     /// Puts the key where the action takes it. What the caller says itself stays as it is.
-    pub(crate) fn new(place: Option<&'a KeyLocation>, key: &'a str, arguments: &'a Map<String, Value>) -> Self {
+    pub(crate) fn new(place: Option<&'a KeyLocation>, key: &'a dyn UpstreamKey, arguments: &'a Map<String, Value>) -> Self {
         let mut keyed = Self { arguments: Cow::Borrowed(arguments), header: None, retry: Retry::Keyed };
         match place {
             None => keyed.retry = Retry::Safe,
-            Some(KeyLocation::Header(name)) => keyed.header = Some((name, key)),
+            Some(KeyLocation::Header(name)) => keyed.header = Some((name, key.get())),
             Some(KeyLocation::Param { name, longest }) => {
                 if arguments.get(name).is_none_or(Value::is_null) {
-                    keyed.arguments.to_mut().insert(name.clone(), key.chars().take(*longest).collect::<String>().into());
+                    keyed.arguments.to_mut().insert(name.clone(), key.get().chars().take(*longest).collect::<String>().into());
                 }
             }
         }

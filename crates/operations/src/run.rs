@@ -77,7 +77,7 @@ impl OperationRunner {
             Unanswered::Build(other) => RunError::Arguments(other.to_string()),
             Unanswered::Unreachable(error) => RunError::Unreachable(error),
         })?;
-        let data = self.data(invocation.project, &response, &usable.scrubber()).await.map_err(RunError::Upstream)?;
+        let data = self.data(invocation.project, &response, usable.scrubber()).await.map_err(RunError::Upstream)?;
         let result = reply::read(&response, data, service.failure.as_ref(), call.result.as_deref())?;
         let error = result.error.map(|error| lacking(response.status, usable, &action.scopes, error));
         Ok(ToolResult { error, ..result })
