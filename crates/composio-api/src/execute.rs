@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use calls::{CallError, CallReply, CallRequest};
 use connections::ConnectionError;
+use document::ToSchema;
 use kernel::{CallRef, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
-use utoipa::ToSchema;
 
 use crate::choice::ChosenAccount;
 use crate::names::Tool;

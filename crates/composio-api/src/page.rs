@@ -3,8 +3,8 @@
 //! Read `limit` and `cursor` of a query with `Window::read`, then either `window.cut(all)` where everything is in memory, or take
 //! `window.offset()` and `window.limit()` rows and write `window.page(rows, total)`. Lists in queries are one text with commas: `commas`.
 
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::Refusal;
 

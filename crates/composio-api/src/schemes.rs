@@ -2,8 +2,8 @@
 
 use catalog::Integration;
 use catalog::auth::{AuthScheme, Field, Hosted};
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 /// What Composio calls a way to connect.
 pub fn word(scheme: &AuthScheme) -> &'static str {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use catalog::auth::AuthScheme;
 use catalog::{Category, Integration};
 use connections::Owner;
+use document::ToSchema;
 use kernel::Scope;
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::names::Toolkit;
 use crate::page::{Page, Window};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use document::ToSchema;
 use kernel::Scope;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 use work::in_place;
 
 use crate::names::{Names, Tool, Toolkit};

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use connections::{AccountFilter, AccountsOf, Connection, NewConnection};
+use document::ToSchema;
 use kernel::{AccountOwner, ConnectionId, EndUserId, Scope, json};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use triggers::{Labels, NewSubscription, RowKind, Subscription, TargetKind, TriggerError, WEBHOOK, WatchMethod, WebhookTriggers};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::names::{Names, Toolkit};

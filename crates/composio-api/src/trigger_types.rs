@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use document::ToSchema;
 use kernel::Scope;
 use serde::Serialize;
 use serde_json::{Value, json};
 use triggers::{WEBHOOK, WEBHOOK_EVENT, WatchMethod};
-use utoipa::ToSchema;
 
 use crate::names::{Toolkit, TriggerType};
 use crate::page::{Page, Window};

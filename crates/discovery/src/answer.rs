@@ -5,11 +5,11 @@ use std::sync::Arc;
 use catalog::search::Kind;
 use catalog::{Action, Event, Found, Integration, Item};
 use connections::{AccountsOf, Connection};
+use document::ToSchema;
 use kernel::ConnectionId;
 use kernel::json::Document;
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::guidance::Guidance;
 use crate::merge::Choice;

@@ -1,9 +1,9 @@
 //! What to do, in order of dependency, and what to watch out for.
 
 use catalog::{Action, Event, Found, Integration, Item};
+use document::ToSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
 use crate::answer::{ApiRequest, ConnectionState};
 use crate::lookups::required_lookups;

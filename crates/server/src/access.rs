@@ -2,12 +2,12 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use document::{IntoParams, ToSchema};
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, CACHE_CONTROL};
 use kernel::{Permission, suggest};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use utoipa::{IntoParams, ToSchema};
 
 use crate::App;
 use crate::edge::auth::AnyKey;
@@ -50,7 +50,7 @@ pub struct PermissionCheck {
 }
 
 /// Check whether the key may do something
-#[utoipa::path(get, path = "/access/permissions/check", operation_id = "check_permissions", tag = "Access", security(("key" = [])), params(CheckPermission),
+#[document::path(get, path = "/access/permissions/check", operation_id = "check_permissions", tag = "Access", security(("key" = [])), params(CheckPermission),
     responses((status = 200, body = PermissionCheck), (status = 403, description = "The key may not, or belongs to another project")))]
 pub(crate) async fn check(
     Scoped(scope, _): Scoped<AnyKey>,

@@ -1,11 +1,11 @@
 //! The catalog on the wire: what `/tools/catalog` and `/triggers/catalog` share.
 
 use catalog::{Action, CatalogError, Event, Integration, Page, PageQuery, Provider};
+use document::{IntoParams, ToSchema};
 use kernel::ProjectId;
 use kernel::json::Document;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
 
 use crate::App;
 use crate::edge::{ApiError, ApiResult, Unused};

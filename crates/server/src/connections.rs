@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use catalog::CatalogError;
 use connections::{AccountsOf, ConnectResult, Connection, ConnectionEdit, ConnectionUser, LinkOptions, NewConnection, TextEdit};
+use document::{IntoParams, ToSchema};
 use http::StatusCode;
 use kernel::{ConnectionId, Language, Scope};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -499,35 +499,35 @@ macro_rules! connection_routes {
         use crate::edge::{ApiResult, PathOf, Payload, QueryOf, Scoped};
 
         /// List active connections, newest first
-        #[utoipa::path(post, path = $query, operation_id = $id_query, tag = $tag, security(("key" = [$view_scope])),
+        #[document::path(post, path = $query, operation_id = $id_query, tag = $tag, security(("key" = [$view_scope])),
             params(QueryConnections), responses((status = 200, body = ConnectionsAnswer)))]
         pub(crate) async fn query(Scoped(scope, _): Scoped<$view>, State(app): State<App>, QueryOf(filter): QueryOf<QueryConnections>) -> ApiResult<Json<ConnectionsAnswer>> {
             shared::query(&app, scope, filter).await
         }
 
         /// Connect an account
-        #[utoipa::path(post, path = $root, operation_id = $id_create, tag = $tag, security(("key" = [$edit_scope])),
+        #[document::path(post, path = $root, operation_id = $id_create, tag = $tag, security(("key" = [$edit_scope])),
             request_body = CreateConnection, responses((status = 200, body = ConnectionAnswer), (status = 409, description = "The slug is taken, or the project has as many connections as it may")))]
         pub(crate) async fn create(Scoped(scope, _): Scoped<$edit>, State(app): State<App>, Payload(body): Payload<CreateConnection>) -> ApiResult<Json<ConnectionAnswer>> {
             shared::create(&app, scope, body).await
         }
 
         /// Read a connection
-        #[utoipa::path(get, path = $one, operation_id = $id_fetch, tag = $tag, security(("key" = [$view_scope])),
+        #[document::path(get, path = $one, operation_id = $id_fetch, tag = $tag, security(("key" = [$view_scope])),
             params(("connection_id" = Uuid, Path)), responses((status = 200, body = ConnectionAnswer), (status = 404, description = "No such connection")))]
         pub(crate) async fn fetch(Scoped(scope, _): Scoped<$view>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<ConnectionAnswer>> {
             shared::fetch(&app, scope, id).await
         }
 
         /// Delete a connection
-        #[utoipa::path(delete, path = $one, operation_id = $id_delete, tag = $tag, security(("key" = [$edit_scope])),
+        #[document::path(delete, path = $one, operation_id = $id_delete, tag = $tag, security(("key" = [$edit_scope])),
             params(("connection_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such connection")))]
         pub(crate) async fn delete(Scoped(scope, _): Scoped<$edit>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<StatusCode> {
             shared::delete(&app, scope, id).await
         }
 
         /// Renew a connection's credential, or start over where a person is needed
-        #[utoipa::path(post, path = $refresh, operation_id = $id_refresh, tag = $tag, security(("key" = [$edit_scope])),
+        #[document::path(post, path = $refresh, operation_id = $id_refresh, tag = $tag, security(("key" = [$edit_scope])),
             params(("connection_id" = Uuid, Path), RefreshConnection), responses((status = 200, body = ConnectionAnswer), (status = 404, description = "No such connection")))]
         pub(crate) async fn refresh(
             Scoped(scope, _): Scoped<$edit>,
@@ -539,14 +539,14 @@ macro_rules! connection_routes {
         }
 
         /// Make a connection unusable
-        #[utoipa::path(post, path = $revoke, operation_id = $id_revoke, tag = $tag, security(("key" = [$edit_scope])),
+        #[document::path(post, path = $revoke, operation_id = $id_revoke, tag = $tag, security(("key" = [$edit_scope])),
             params(("connection_id" = Uuid, Path)), responses((status = 200, body = ConnectionAnswer), (status = 404, description = "No such connection")))]
         pub(crate) async fn revoke(Scoped(scope, _): Scoped<$edit>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<ConnectionAnswer>> {
             shared::revoke(&app, scope, id).await
         }
 
         /// See who uses a connection
-        #[utoipa::path(get, path = $usage, operation_id = $id_usage, tag = $tag, security(("key" = [$view_scope])),
+        #[document::path(get, path = $usage, operation_id = $id_usage, tag = $tag, security(("key" = [$view_scope])),
             params(("connection_id" = Uuid, Path)), responses((status = 200, body = UsageAnswer), (status = 404, description = "No such connection")))]
         pub(crate) async fn usage(Scoped(scope, _): Scoped<$view>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<UsageAnswer>> {
             shared::usage(&app, scope, id).await
@@ -555,7 +555,7 @@ macro_rules! connection_routes {
         /// Change what a connection is called
         ///
         /// What is left out stays, and null clears. The slug, which refs name it by, cannot be changed.
-        #[utoipa::path(patch, path = $one, operation_id = $id_edit, tag = $tag, security(("key" = [$edit_scope])),
+        #[document::path(patch, path = $one, operation_id = $id_edit, tag = $tag, security(("key" = [$edit_scope])),
             params(("connection_id" = Uuid, Path)), request_body = EditConnection,
             responses((status = 200, body = ConnectionAnswer), (status = 404, description = "No such connection")))]
         pub(crate) async fn edit(
@@ -570,7 +570,7 @@ macro_rules! connection_routes {
         /// List who uses a connection
         ///
         /// Agents that its app is assigned to, subscriptions, and workflows whose newest revision has a step that calls through it.
-        #[utoipa::path(get, path = $consumers, operation_id = $id_consumers, tag = $tag, security(("key" = [$view_scope])),
+        #[document::path(get, path = $consumers, operation_id = $id_consumers, tag = $tag, security(("key" = [$view_scope])),
             params(("connection_id" = Uuid, Path)), responses((status = 200, body = ConsumersAnswer), (status = 404, description = "No such connection")))]
         pub(crate) async fn consumers(Scoped(scope, _): Scoped<$view>, State(app): State<App>, PathOf(id): PathOf<ConnectionId>) -> ApiResult<Json<ConsumersAnswer>> {
             shared::consumers(&app, scope, id).await

@@ -3,11 +3,11 @@
 use ::grants::{EndedWhy, Grant, GrantError, GrantFilter, Granter};
 use accounts::Holder;
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use kernel::{GrantId, Id, KeyId, Permission, Timestamp};
 use people::{SignedIn, Via};
 use serde::{Deserialize, Serialize};
 use store::PageSize;
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -97,7 +97,7 @@ pub struct ListGrants {
 }
 
 /// List what people let clients do in the project, newest first
-#[utoipa::path(get, path = "/grants", operation_id = "list_grants", tag = "Grants", security(("key" = ["view_members"])), params(ListGrants),
+#[document::path(get, path = "/grants", operation_id = "list_grants", tag = "Grants", security(("key" = ["view_members"])), params(ListGrants),
     responses((status = 200, body = GrantsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewMembers>,
@@ -122,7 +122,7 @@ pub(crate) async fn list(
 }
 
 /// Fetch a grant
-#[utoipa::path(get, path = "/grants/{grant_id}", operation_id = "fetch_grant", tag = "Grants", security(("key" = ["view_members"])), params(("grant_id" = Uuid, Path)),
+#[document::path(get, path = "/grants/{grant_id}", operation_id = "fetch_grant", tag = "Grants", security(("key" = ["view_members"])), params(("grant_id" = Uuid, Path)),
     responses((status = 200, body = GrantAnswer)))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewMembers>,
@@ -138,7 +138,7 @@ pub(crate) async fn fetch(
 /// Revoke a grant with all its tokens
 ///
 /// Revoking it again changes nothing. People revoke their own at `/people/grants`.
-#[utoipa::path(delete, path = "/grants/{grant_id}", operation_id = "revoke_grant", tag = "Grants", security(("key" = ["edit_members"])), params(("grant_id" = Uuid, Path)),
+#[document::path(delete, path = "/grants/{grant_id}", operation_id = "revoke_grant", tag = "Grants", security(("key" = ["edit_members"])), params(("grant_id" = Uuid, Path)),
     responses((status = 200, body = GrantAnswer)))]
 pub(crate) async fn revoke(
     Scoped(scope, _): Scoped<EditMembers>,
@@ -178,7 +178,7 @@ pub(crate) async fn end_own_grant(app: &App, signed_in: &SignedIn, id: &str) -> 
 }
 
 /// List what you let clients do, in all your projects
-#[utoipa::path(get, path = "/people/grants", operation_id = "list_own_grants", tag = "People", security(("session" = [])),
+#[document::path(get, path = "/people/grants", operation_id = "list_own_grants", tag = "People", security(("session" = [])),
     responses((status = 200, body = GrantsAnswer)))]
 pub(crate) async fn own(Signed(signed_in): Signed, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<GrantsAnswer>> {
     let grants = own_grants(&app, &signed_in).await?;
@@ -186,7 +186,7 @@ pub(crate) async fn own(Signed(signed_in): Signed, State(app): State<App>, _: Qu
 }
 
 /// Revoke a grant of your own
-#[utoipa::path(delete, path = "/people/grants/{grant_id}", operation_id = "revoke_own_grant", tag = "People", security(("session" = [])), params(("grant_id" = Uuid, Path)),
+#[document::path(delete, path = "/people/grants/{grant_id}", operation_id = "revoke_own_grant", tag = "People", security(("session" = [])), params(("grant_id" = Uuid, Path)),
     responses((status = 200, body = GrantAnswer)))]
 pub(crate) async fn revoke_own(
     Signed(signed_in): Signed,

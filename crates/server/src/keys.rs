@@ -6,11 +6,11 @@ use ::agents::AgentError;
 use accounts::{Key, NewKey};
 use axum::Extension;
 use axum::extract::State;
+use document::ToSchema;
 use http::StatusCode;
 use kernel::{AgentId, KeyId, Permission, ProjectId, Role};
 use serde::{Deserialize, Serialize};
 use store::PageSize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -128,7 +128,7 @@ pub(crate) async fn bind(app: &App, key: &Key, agents: &[AgentId]) -> ApiResult<
 }
 
 /// List the project's keys
-#[utoipa::path(get, path = "/keys", operation_id = "list_project_keys", tag = "Keys", security(("key" = ["view_members"])), params(ListPage),
+#[document::path(get, path = "/keys", operation_id = "list_project_keys", tag = "Keys", security(("key" = ["view_members"])), params(ListPage),
     responses((status = 200, body = ProjectKeysAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewMembers>,
@@ -146,7 +146,7 @@ pub(crate) async fn list(
 ///
 /// The answer shows the key this once. Nobody gives a key permissions that they do not have at that moment, and a client that somebody let in makes
 /// none, because a key would outlive what it was allowed.
-#[utoipa::path(post, path = "/keys", operation_id = "create_project_key", tag = "Keys", security(("key" = ["edit_members"])),
+#[document::path(post, path = "/keys", operation_id = "create_project_key", tag = "Keys", security(("key" = ["edit_members"])),
     request_body = CreateProjectKey, responses((status = 200, body = ProjectKeyAnswer), (status = 404, description = "No such agent")))]
 pub(crate) async fn create(
     Scoped(scope, _): Scoped<EditMembers>,
@@ -168,7 +168,7 @@ pub(crate) async fn create(
 /// Revoke a key of the project
 ///
 /// It stops working at once and for good, and stays in the list. Whoever decides who belongs to the project may revoke any of its keys.
-#[utoipa::path(delete, path = "/keys/{key_id}", operation_id = "revoke_project_key", tag = "Keys", security(("key" = ["edit_members"])),
+#[document::path(delete, path = "/keys/{key_id}", operation_id = "revoke_project_key", tag = "Keys", security(("key" = ["edit_members"])),
     params(("key_id" = Uuid, Path)), responses((status = 204, description = "Revoked")))]
 pub(crate) async fn revoke(
     Scoped(scope, _): Scoped<EditMembers>,

@@ -1,6 +1,8 @@
 //! The HTTP edge: routes per resource, keys to scopes, errors to responses, the OpenAPI document and the pages. It holds no rules and no
 //! queries; it must never reach a provider or a table itself.
 
+#![cfg_attr(not(feature = "describe"), expect(unused_imports, reason = "some are named only in what describes a route"))]
+
 pub mod access;
 pub mod addresses;
 pub mod admin;
@@ -10,7 +12,8 @@ pub mod catalog;
 pub mod composio_api;
 pub mod connections;
 mod dashboard;
-pub mod document;
+#[cfg(feature = "describe")]
+mod description;
 pub mod edge;
 pub mod end_users;
 pub mod environments;
@@ -27,6 +30,8 @@ pub mod people;
 pub mod project;
 mod routes;
 pub mod secrets;
+mod service;
+#[cfg(feature = "describe")]
 pub mod shapes;
 pub mod tools;
 pub mod triggers;
@@ -58,10 +63,13 @@ use store::Db;
 use user_sessions::UserSessions;
 use work::Workers;
 
+#[cfg(feature = "describe")]
+pub use description::openapi;
 pub use edge::Peer;
 pub use edge::end_user::is_for_end_users;
 pub use listen::{ConnectionLimits, listen};
-pub use routes::{Service, openapi, routes, service};
+pub use operations::docs::OPENAPI;
+pub use service::Service;
 
 /// What every handler may use.
 #[derive(Clone, Debug)]

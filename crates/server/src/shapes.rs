@@ -7,7 +7,7 @@ use definitions::format::Format;
 use kernel::{Permission, Role};
 use triggers::State;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 use workflows::RunState;
 
@@ -137,3 +137,29 @@ shapes! {
 
 /// Days are left to whoever reads them: a pattern cannot count those of February.
 const TIME: &str = "^(now|today|yesterday|[1-9][0-9]{0,2}[smhdw]|[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9])?)?)$";
+
+/// Something that must be left out, or be null.
+#[derive(Debug)]
+pub struct Nothing;
+
+impl PartialSchema for Nothing {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Null).into()
+    }
+}
+
+impl ToSchema for Nothing {}
+
+/// An object, or a text.
+#[derive(Debug)]
+pub struct ObjectOrText;
+
+impl PartialSchema for ObjectOrText {
+    fn schema() -> RefOr<Schema> {
+        let object = ObjectBuilder::new().schema_type(Type::Object);
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        Schema::AnyOf(AnyOfBuilder::new().item(object).item(text).build()).into()
+    }
+}
+
+impl ToSchema for ObjectOrText {}

@@ -9,7 +9,6 @@ use accounts::Accounts;
 use agent_runs::{AgentRun, AgentRuns};
 use agents::Agents;
 use anyhow::Context;
-use axum::Router;
 use calls::{Calls, NewestCalls, Runner};
 use catalog::{Catalog, Source, Unconfigured};
 use composio::Composio;
@@ -523,16 +522,10 @@ fn operator_key(config: &Config) -> anyhow::Result<PlainKey> {
 }
 
 /// Serves until `stop` is ready, then finishes what is in flight.
-pub async fn serve(
-    listener: TcpListener,
-    routes: Router<App>,
-    app: App,
-    limits: ConnectionLimits,
-    stop: impl Future<Output = ()> + Send + 'static,
-) {
+pub async fn serve(listener: TcpListener, app: App, limits: ConnectionLimits, stop: impl Future<Output = ()> + Send + 'static) {
     let mcp = app.mcp.clone();
     let (stopping, stopped) = tokio::sync::oneshot::channel();
-    let graceful = server::listen(listener, server::service(routes, app), limits, async move {
+    let graceful = server::listen(listener, server::Service::new(app), limits, async move {
         stop.await;
         // Streams that wait for changes would hold up the end.
         mcp.stop();

@@ -75,8 +75,7 @@ impl Workers {
 
     /// Runs a whole task whose size is about `size` bytes: here if that is little, else where other large tasks run. It may change that with
     /// `go_large` and `go_back`, and ends with whoever waits for it.
-    pub async fn host<T: Send + 'static>(&self, size: usize, task: impl Future<Output = T> + Send + 'static) -> T {
-        let mut task: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(task);
+    pub async fn host<T: Send + 'static>(&self, size: usize, mut task: Pin<Box<dyn Future<Output = T> + Send>>) -> T {
         let mut is_large = size > SMALL;
         loop {
             if !is_large && let Some(done) = stay(Threads::Answers, &mut task).await {

@@ -133,7 +133,7 @@ fn large_tasks_and_work_in_place_keep_nobody_waiting() {
         let waited = |busy| tokio::spawn(longest_wait(busy));
         let hosted = |size| {
             let workers = Workers::default();
-            Box::pin(async move { workers.host(size, async { take_long() }).await }) as Pin<Box<dyn Future<Output = ()> + Send>>
+            Box::pin(async move { workers.host(size, Box::pin(async { take_long() })).await }) as Pin<Box<dyn Future<Output = ()> + Send>>
         };
         let in_place = |size| Box::pin(async move { in_place(size, take_long) }) as Pin<Box<dyn Future<Output = ()> + Send>>;
         for task in [hosted(LARGE), in_place(LARGE)] {
@@ -153,13 +153,13 @@ async fn a_large_task_ends_with_whoever_waits_for_it() {
         let _left = left;
         std::future::pending::<()>().await;
     };
-    assert!(tokio::time::timeout(Duration::from_millis(50), workers.host(LARGE, task)).await.is_err());
+    assert!(tokio::time::timeout(Duration::from_millis(50), workers.host(LARGE, Box::pin(task))).await.is_err());
     eventually(|| ended.load(Ordering::Relaxed)).await;
 }
 
 #[tokio::test]
 async fn a_panic_of_a_large_task_is_its_callers() {
-    let task = tokio::spawn(async { Workers::default().host(LARGE, async { panic!("broken") }).await });
+    let task = tokio::spawn(async { Workers::default().host(LARGE, Box::pin(async { panic!("broken") })).await });
     assert!(task.await.unwrap_err().is_panic());
 }
 
@@ -181,9 +181,9 @@ async fn a_task_goes_to_the_large_ones_and_back() {
         }
         seen
     };
-    assert_eq!(workers.host(SMALL, task).await, [false, true, true, false, false]);
+    assert_eq!(workers.host(SMALL, Box::pin(task)).await, [false, true, true, false, false]);
     let task = async { (is_large(), go_back().await, is_large()) };
-    assert_eq!(workers.host(LARGE, task).await, (true, true, false));
+    assert_eq!(workers.host(LARGE, Box::pin(task)).await, (true, true, false));
     go_large().await;
     assert!(!is_large(), "what is not hosted stays where it is");
 }

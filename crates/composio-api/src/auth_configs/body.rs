@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use document::ToSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{AuthConfig, slug_of_toolkit};

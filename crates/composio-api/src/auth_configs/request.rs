@@ -1,8 +1,8 @@
 //! What auth configs are asked for.
 
+use document::ToSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use super::ToolAccess;
 use crate::Refusal;

@@ -1,10 +1,10 @@
 //! Connected accounts as Composio shows them. Secrets are masked; what its models require is there as text.
 
 use connections::{Connection, ConnectionState};
+use document::ToSchema;
 use kernel::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::auth_configs::{AuthConfig, MASKED};

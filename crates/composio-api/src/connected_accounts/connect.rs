@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use accounts::AccountError;
 use catalog::auth::AuthScheme;
 use connections::{ConnectResult, ConnectionError, LinkOptions, NewConnection};
+use document::ToSchema;
 use kernel::{ConnectionId, Scope};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use super::body::{AccountSharing, AccountState, InitiatedBody, LinkBody, values, word};
 use super::values::{claims_active, fields, is_complete};

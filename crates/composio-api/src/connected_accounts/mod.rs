@@ -10,10 +10,10 @@ mod values;
 use std::collections::BTreeMap;
 
 use connections::{Connection, ConnectionError, ConnectionState};
+use document::ToSchema;
 use kernel::Scope;
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::choice::status;
 use crate::{ApiError, ComposioApi, Refusal, ids};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use document::ToSchema;
 use kernel::UserSessionId;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::blocks::{ExecuteSwitch, PreloadedTools, Switch, Tag, TagFilter};
 use super::config::Config;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use document::ToSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 /// A member of a change: left out it changes nothing, and null removes what there is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connections::Connection;
+use document::ToSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
 use super::Within;
 use super::execute::{completed, texts};

@@ -1,8 +1,8 @@
 //! Tools of a caller's own. They run in the caller's process, so a session only gives them names, and finds them beside its own.
 
+use document::ToSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use super::blocks::{CustomTool, CustomToolkit, Experimental};
 use crate::Refusal;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use calls::{Approval, ApprovalStatus, CallError, CallRequest};
 use definitions::Verdict;
+use document::ToSchema;
 use kernel::{ApprovalId, CallRef, Permission, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
-use utoipa::ToSchema;
 
 use super::Within;
 use super::blocks::{Experimental, TagFilter};

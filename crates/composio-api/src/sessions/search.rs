@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use connections::Connection;
 use discovery::{Discover, ToolCapability};
+use document::ToSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 use work::WorkError;
 
 use super::Within;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::Within;
 use crate::choice::status;

@@ -6,6 +6,7 @@ mod send;
 
 use std::time::Duration;
 
+use document::ToSchema;
 use egress::webhook;
 use kernel::key::random_bytes;
 use kernel::seal::{SealedColumn, Sealer};
@@ -14,7 +15,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use store::{Db, Row, StoreError, args, row};
 use url::Url;
-use utoipa::ToSchema;
 
 use crate::page::{Page, Window};
 use crate::{ApiError, ComposioApi, Refusal, ids};

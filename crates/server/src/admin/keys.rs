@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use accounts::{Key, NewKey};
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use kernel::{KeyId, Permission, ProjectId, Role};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -106,7 +106,7 @@ async fn answer(app: &App, key: Key) -> ApiResult<KeyAnswer> {
 }
 
 /// Create a key
-#[utoipa::path(post, path = "/admin/keys", operation_id = "create_key", tag = "Admin", security(("operator" = [])),
+#[document::path(post, path = "/admin/keys", operation_id = "create_key", tag = "Admin", security(("operator" = [])),
     request_body = CreateKey, responses((status = 200, body = KeyAnswer), (status = 404, description = "No such project or agent")))]
 pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): Payload<CreateKey>) -> ApiResult<Json<KeyAnswer>> {
     let NewKeyBody { project_id, name, role, permissions, agents } = body.key;
@@ -124,7 +124,7 @@ pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): P
 }
 
 /// List keys
-#[utoipa::path(get, path = "/admin/keys", operation_id = "list_keys", tag = "Admin", security(("operator" = [])),
+#[document::path(get, path = "/admin/keys", operation_id = "list_keys", tag = "Admin", security(("operator" = [])),
     params(ListKeys), responses((status = 200, body = KeysAnswer)))]
 pub(crate) async fn list(_: Operator, State(app): State<App>, QueryOf(filter): QueryOf<ListKeys>) -> ApiResult<Json<KeysAnswer>> {
     let project = filter.project_id.map(ProjectId::from);
@@ -134,7 +134,7 @@ pub(crate) async fn list(_: Operator, State(app): State<App>, QueryOf(filter): Q
 }
 
 /// Revoke a key
-#[utoipa::path(post, path = "/admin/keys/{key_id}/revoke", operation_id = "revoke_key", tag = "Admin", security(("operator" = [])),
+#[document::path(post, path = "/admin/keys/{key_id}/revoke", operation_id = "revoke_key", tag = "Admin", security(("operator" = [])),
     params(("key_id" = Uuid, Path)), responses((status = 200, body = KeyAnswer), (status = 404, description = "No such key")))]
 pub(crate) async fn revoke(_: Operator, State(app): State<App>, PathOf(id): PathOf<KeyId>) -> ApiResult<Json<KeyAnswer>> {
     let key = app.accounts.revoke_key(id).await?;

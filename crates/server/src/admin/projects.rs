@@ -2,10 +2,10 @@
 
 use accounts::Project;
 use axum::extract::State;
+use document::ToSchema;
 use http::StatusCode;
 use kernel::ProjectId;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -57,7 +57,7 @@ pub struct CreateProject {
 }
 
 /// Create a project
-#[utoipa::path(post, path = "/admin/projects", operation_id = "create_project", tag = "Admin", security(("operator" = [])),
+#[document::path(post, path = "/admin/projects", operation_id = "create_project", tag = "Admin", security(("operator" = [])),
     request_body = CreateProject, responses((status = 200, body = ProjectAnswer), (status = 409, description = "The slug is taken")))]
 pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): Payload<CreateProject>) -> ApiResult<Json<ProjectAnswer>> {
     let project = app.accounts.create_project(&body.project.slug, body.project.name.as_deref()).await?;
@@ -65,7 +65,7 @@ pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): P
 }
 
 /// List projects
-#[utoipa::path(get, path = "/admin/projects", operation_id = "list_projects", tag = "Admin", security(("operator" = [])),
+#[document::path(get, path = "/admin/projects", operation_id = "list_projects", tag = "Admin", security(("operator" = [])),
     responses((status = 200, body = ProjectsAnswer)))]
 pub(crate) async fn list(_: Operator, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<ProjectsAnswer>> {
     let projects: Vec<ProjectBody> = app.accounts.list_projects().await?.into_iter().map(Into::into).collect();
@@ -73,7 +73,7 @@ pub(crate) async fn list(_: Operator, State(app): State<App>, _: QueryOf<NoFilte
 }
 
 /// Delete a project and everything in it
-#[utoipa::path(delete, path = "/admin/projects/{project_id}", operation_id = "delete_project", tag = "Admin", security(("operator" = [])),
+#[document::path(delete, path = "/admin/projects/{project_id}", operation_id = "delete_project", tag = "Admin", security(("operator" = [])),
     params(("project_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such project")))]
 pub(crate) async fn delete(_: Operator, State(app): State<App>, PathOf(id): PathOf<ProjectId>) -> ApiResult<StatusCode> {
     let left = app.triggers.leftovers(&[id]).await?;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use accounts::{Account, NewAccount};
 use axum::extract::State;
+use document::ToSchema;
 use http::StatusCode;
 use kernel::UserId;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::projects::ProjectBody;
@@ -100,7 +100,7 @@ pub struct UserRef {
 }
 
 /// Create accounts: a user with a project and an owner's key each
-#[utoipa::path(post, path = "/admin/simple/accounts", operation_id = "create_simple_accounts", tag = "Admin", security(("operator" = [])),
+#[document::path(post, path = "/admin/simple/accounts", operation_id = "create_simple_accounts", tag = "Admin", security(("operator" = [])),
     request_body = CreateAccounts, responses((status = 200, body = AccountsAnswer), (status = 409, description = "An e-mail address is taken")))]
 pub(crate) async fn create(_: Operator, State(app): State<App>, Payload(body): Payload<CreateAccounts>) -> ApiResult<Json<AccountsAnswer>> {
     let defaults = body.options.unwrap_or_default();
@@ -130,7 +130,7 @@ fn answer(account: Account, show_key: bool) -> AccountBody {
 }
 
 /// Delete accounts with their projects
-#[utoipa::path(delete, path = "/admin/simple/accounts", operation_id = "delete_simple_accounts", tag = "Admin", security(("operator" = [])),
+#[document::path(delete, path = "/admin/simple/accounts", operation_id = "delete_simple_accounts", tag = "Admin", security(("operator" = [])),
     request_body = DeleteAccounts, responses((status = 204), (status = 404, description = "No such user")))]
 pub(crate) async fn delete(_: Operator, State(app): State<App>, Payload(body): Payload<DeleteAccounts>) -> ApiResult<StatusCode> {
     if body.confirm.as_deref() != Some("delete") {

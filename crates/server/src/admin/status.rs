@@ -1,8 +1,8 @@
 //! `/admin/status`: how the deployment stands, for its operator.
 
 use axum::extract::State;
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::edge::{ApiResult, Json, Operator};
@@ -70,7 +70,7 @@ async fn queues(app: &App) -> ApiResult<QueuesBody> {
 }
 
 /// See how the deployment stands
-#[utoipa::path(get, path = "/admin/status", operation_id = "fetch_status", tag = "Admin", security(("operator" = [])),
+#[document::path(get, path = "/admin/status", operation_id = "fetch_status", tag = "Admin", security(("operator" = [])),
     responses((status = 200, body = DeploymentStatus)))]
 pub(crate) async fn fetch(_: Operator, State(app): State<App>) -> ApiResult<Json<DeploymentStatus>> {
     let nodes = app.calls.nodes().await?;

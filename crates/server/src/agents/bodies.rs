@@ -2,10 +2,10 @@
 
 use agents::{AgentPatch, AgentView, AssignedApp, HistoryEntry, NewAgent};
 use axum::response::{IntoResponse, Response};
+use document::ToSchema;
 use http::header::ETAG;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::tools::requested;
@@ -47,7 +47,7 @@ macro_rules! agent_body {
             #[schema(value_type = Option<crate::shapes::ToolModeWord>)]
             pub tool_mode: Option<String>,
             /// Tools besides those of assigned apps: tool configs, as `GET /tools/schema` describes them.
-            #[schema(value_type = Option<Vec<crate::document::ObjectOrText>>, max_items = 1000)]
+            #[schema(value_type = Option<Vec<crate::shapes::ObjectOrText>>, max_items = 1000)]
             pub tool_configs: Option<Vec<Value>>,
             /// The whole list of assigned apps: stable ids, names, catalog ids, or `{id, priority, config}`. An app that is left out is switched off.
             #[schema(value_type = Option<Vec<Value>>, max_items = 1000)]

@@ -2,9 +2,9 @@
 
 use ::agents::{DailyFilter, Day, Tally};
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use kernel::Timestamp;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use super::agent_ref;
 use crate::App;
@@ -92,7 +92,7 @@ impl From<Day> for DayBody {
 /// Read assignments over time, by day, app and agent
 ///
 /// Every day is there, the oldest first. Days are UTC's.
-#[utoipa::path(get, path = "/agents/assignments", operation_id = "list_assignment_days", tag = "Agents", security(("key" = ["view_agents"])),
+#[document::path(get, path = "/agents/assignments", operation_id = "list_assignment_days", tag = "Agents", security(("key" = ["view_agents"])),
     params(ListDays), responses((status = 200, body = DaysAnswer), (status = 404, description = "No such app or agent"), (status = 422, description = "Not a time, or too many days")))]
 pub(crate) async fn days(
     Scoped(scope, _): Scoped<ViewAgents>,

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use agents::AgentFilter;
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use http::header::LINK;
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::PageSize;
-use utoipa::{IntoParams, ToSchema};
 
 use super::bodies::{AgentBody, AgentCreate, AgentUpdate, Tagged};
 use super::{agent_ref, precondition};
@@ -94,14 +94,14 @@ pub struct ListAgents {
 }
 
 /// List the suggested types
-#[utoipa::path(get, path = "/agents/types", operation_id = "list_agent_types", tag = "Agents", security(("key" = ["view_agents"])),
+#[document::path(get, path = "/agents/types", operation_id = "list_agent_types", tag = "Agents", security(("key" = ["view_agents"])),
     responses((status = 200, body = TypesAnswer)))]
 pub(crate) async fn types(_: Scoped<ViewAgents>) -> Json<TypesAnswer> {
     Json(TypesAnswer { data: TYPES.iter().map(|(name, _)| *name).collect(), descriptions: TYPES.into_iter().collect() })
 }
 
 /// Count agents
-#[utoipa::path(get, path = "/agents/stats", operation_id = "fetch_agent_stats", tag = "Agents", security(("key" = ["view_agents"])),
+#[document::path(get, path = "/agents/stats", operation_id = "fetch_agent_stats", tag = "Agents", security(("key" = ["view_agents"])),
     responses((status = 200, body = StatsAnswer)))]
 pub(crate) async fn stats(Scoped(scope, _): Scoped<ViewAgents>, State(app): State<App>) -> ApiResult<Json<StatsAnswer>> {
     let stats = app.agents.stats(scope).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn stats(Scoped(scope, _): Scoped<ViewAgents>, State(app): Stat
 /// Make an agent
 ///
 /// A tool that cannot be assigned fails the whole request, and the answer names every such tool.
-#[utoipa::path(post, path = "/agents", operation_id = "create_agent", tag = "Agents", security(("key" = ["edit_agents"])), request_body = AgentCreate,
+#[document::path(post, path = "/agents", operation_id = "create_agent", tag = "Agents", security(("key" = ["edit_agents"])), request_body = AgentCreate,
     responses((status = 200, body = AgentBody), (status = 409, description = "The name is taken"), (status = 422, description = "A field or a tool that cannot be taken")))]
 pub(crate) async fn create(
     Scoped(scope, _): Scoped<EditAgents>,
@@ -128,7 +128,7 @@ pub(crate) async fn create(
 }
 
 /// Make several agents, all or none
-#[utoipa::path(post, path = "/agents/bulk", operation_id = "create_agents", tag = "Agents", security(("key" = ["edit_agents"])), request_body = Vec<AgentCreate>,
+#[document::path(post, path = "/agents/bulk", operation_id = "create_agents", tag = "Agents", security(("key" = ["edit_agents"])), request_body = Vec<AgentCreate>,
     responses((status = 200, body = Vec<AgentBody>), (status = 409, description = "A name is taken"), (status = 422, description = "A field or a tool that cannot be taken")))]
 pub(crate) async fn create_all(
     Scoped(scope, _): Scoped<EditAgents>,
@@ -142,7 +142,7 @@ pub(crate) async fn create_all(
 /// List agents, the oldest first
 ///
 /// Where there are more, the header `link` leads to them; a page of large agents may end before its limit.
-#[utoipa::path(get, path = "/agents", operation_id = "list_agents", tag = "Agents", security(("key" = ["view_agents"])), params(ListAgents),
+#[document::path(get, path = "/agents", operation_id = "list_agents", tag = "Agents", security(("key" = ["view_agents"])), params(ListAgents),
     responses((status = 200, body = Vec<AgentBody>)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewAgents>,
@@ -168,7 +168,7 @@ pub(crate) async fn list(
 }
 
 /// Read an agent with its apps
-#[utoipa::path(get, path = "/agents/{agent_id}", operation_id = "fetch_agent", tag = "Agents", security(("key" = ["view_agents"])),
+#[document::path(get, path = "/agents/{agent_id}", operation_id = "fetch_agent", tag = "Agents", security(("key" = ["view_agents"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path, description = "Its number or its UUID")),
     responses((status = 200, body = AgentBody), (status = 404, description = "No such agent")))]
 pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewAgents>, State(app): State<App>, PathOf(id): PathOf<String>) -> ApiResult<Tagged> {
@@ -176,7 +176,7 @@ pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewAgents>, State(app): Stat
 }
 
 /// See how an agent stands
-#[utoipa::path(get, path = "/agents/{agent_id}/status", operation_id = "fetch_agent_status", tag = "Agents", security(("key" = ["view_agents"])),
+#[document::path(get, path = "/agents/{agent_id}/status", operation_id = "fetch_agent_status", tag = "Agents", security(("key" = ["view_agents"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path)), responses((status = 200, body = StatusAnswer), (status = 404, description = "No such agent")))]
 pub(crate) async fn status(
     Scoped(scope, _): Scoped<ViewAgents>,
@@ -202,7 +202,7 @@ pub(crate) async fn status(
 ///
 /// What is left out stays. `tool_ids` is the whole list: an app that it leaves out is switched off, one that comes back gets its old row.
 /// If one of the ids cannot be assigned, nothing is changed. With `If-Match`, only the version that it names is changed.
-#[utoipa::path(put, path = "/agents/{agent_id}", operation_id = "edit_agent", tag = "Agents", security(("key" = ["edit_agents"])),
+#[document::path(put, path = "/agents/{agent_id}", operation_id = "edit_agent", tag = "Agents", security(("key" = ["edit_agents"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ("If-Match" = Option<String>, Header, description = "The `ETag` of the version to change")), request_body = AgentUpdate,
     responses((status = 200, body = AgentBody), (status = 404, description = "No such agent"), (status = 409, description = "The name is taken"),
         (status = 412, description = "It changed meanwhile"), (status = 422, description = "A field or a tool that cannot be taken")))]
@@ -217,7 +217,7 @@ pub(crate) async fn edit(
 }
 
 /// Delete an agent and its assignments
-#[utoipa::path(delete, path = "/agents/{agent_id}", operation_id = "delete_agent", tag = "Agents", security(("key" = ["edit_agents"])),
+#[document::path(delete, path = "/agents/{agent_id}", operation_id = "delete_agent", tag = "Agents", security(("key" = ["edit_agents"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ("If-Match" = Option<String>, Header, description = "The `ETag` of the version to delete")),
     responses((status = 200, body = MessageAnswer), (status = 404, description = "No such agent"), (status = 412, description = "It changed meanwhile")))]
 pub(crate) async fn delete(

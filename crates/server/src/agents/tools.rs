@@ -2,10 +2,10 @@
 
 use agents::RequestedTool;
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::bodies::{AgentBody, HistoryBody, Tagged};
@@ -85,7 +85,7 @@ pub struct ListHistory {
 }
 
 /// Assign one app, or change the settings of one that is assigned
-#[utoipa::path(post, path = "/agents/{agent_id}/tools", operation_id = "add_agent_tool", tag = "Agents", security(("key" = ["edit_agents"])),
+#[document::path(post, path = "/agents/{agent_id}/tools", operation_id = "add_agent_tool", tag = "Agents", security(("key" = ["edit_agents"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ("If-Match" = Option<String>, Header)), request_body = AssignTool,
     responses((status = 200, body = AgentBody), (status = 404, description = "No such agent"), (status = 412, description = "It changed meanwhile"),
         (status = 422, description = "An app that cannot be assigned, or a config that cannot be read")))]
@@ -100,7 +100,7 @@ pub(crate) async fn add(
 }
 
 /// Take one app away
-#[utoipa::path(delete, path = "/agents/{agent_id}/tools/{tool}", operation_id = "remove_agent_tool", tag = "Agents", security(("key" = ["edit_agents"])),
+#[document::path(delete, path = "/agents/{agent_id}/tools/{tool}", operation_id = "remove_agent_tool", tag = "Agents", security(("key" = ["edit_agents"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ("tool" = String, Path, description = "A stable id, a name or a catalog id"), ("If-Match" = Option<String>, Header)),
     responses((status = 200, body = AgentBody), (status = 404, description = "No such agent, or the app is not assigned"), (status = 412, description = "It changed meanwhile")))]
 pub(crate) async fn remove(
@@ -115,7 +115,7 @@ pub(crate) async fn remove(
 /// See who changed what, newest first
 ///
 /// An agent that was deleted still has its history.
-#[utoipa::path(get, path = "/agents/{agent_id}/history", operation_id = "list_agent_history", tag = "Agents", security(("key" = ["view_agents"])),
+#[document::path(get, path = "/agents/{agent_id}/history", operation_id = "list_agent_history", tag = "Agents", security(("key" = ["view_agents"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ListHistory), responses((status = 200, body = HistoryAnswer), (status = 404, description = "No such agent")))]
 pub(crate) async fn history(
     Scoped(scope, _): Scoped<ViewAgents>,

@@ -8,10 +8,10 @@ use axum::Extension;
 use axum::extract::State;
 use calls::CallError;
 use definitions::format::{Format, UnknownFormat};
+use document::ToSchema;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::agent_ref;
@@ -119,7 +119,7 @@ impl From<&LeftOut> for LeftOutBody {
 /// The tools that an agent may use right now
 ///
 /// What is not among them is listed with the reason. A call at `/agents/{agent_id}/call` is decided by the same rules.
-#[utoipa::path(post, path = "/agents/{agent_id}/toolset", operation_id = "fetch_agent_toolset", tag = "Agents", security(("key" = ["view_agents"])),
+#[document::path(post, path = "/agents/{agent_id}/toolset", operation_id = "fetch_agent_toolset", tag = "Agents", security(("key" = ["view_agents"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path)), request_body = ToolsetRequest,
     responses((status = 200, body = ToolsetAnswer), (status = 404, description = "No such agent"), (status = 422, description = "An unknown format")))]
 pub(crate) async fn toolset(
@@ -161,7 +161,7 @@ pub struct CallAsAgent {
 ///
 /// The name is a call ref or one of the toolset's names. What the toolset leaves out does not run: 403 with the reason, or 404 where there is no such thing.
 /// The key needs `run_agents` and `run_tools`: an agent narrows what its caller may do, and opens nothing.
-#[utoipa::path(post, path = "/agents/{agent_id}/call", operation_id = "call_as_agent", tag = "Agents", security(("key" = ["run_agents", "run_tools"])),
+#[document::path(post, path = "/agents/{agent_id}/call", operation_id = "call_as_agent", tag = "Agents", security(("key" = ["run_agents", "run_tools"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path), ("Idempotency-Key" = inline(Option<crate::shapes::IdempotencyKeyText>), Header, description = "Makes a repeated call return the first result")),
     request_body = CallAsAgent,
     responses((status = 200, body = CallAnswer), (status = 202, body = WaitingAnswer, description = "Waits for a person"),

@@ -1,6 +1,6 @@
 //! `/applications` and `/simple/applications`: workflows that are used as applications.
 
-use utoipa::ToSchema;
+use document::ToSchema;
 
 use crate::histories::VersionedRef;
 

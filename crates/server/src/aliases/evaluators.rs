@@ -1,6 +1,6 @@
 //! `/evaluators` and `/simple/evaluators`: workflows that are used as evaluators.
 
-use utoipa::ToSchema;
+use document::ToSchema;
 
 use crate::histories::VersionedRef;
 

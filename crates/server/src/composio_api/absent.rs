@@ -9,7 +9,7 @@ use crate::edge::{Json, PathOf};
 /// Read arguments out of a text
 ///
 /// It needs a model, so it is not served here.
-#[utoipa::path(post, path = "/v3.1/tools/execute/{slug}/input", operation_id = "composio_read_tool_input", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tools/execute/{slug}/input", operation_id = "composio_read_tool_input", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("slug" = String, Path)),
     responses((status = 501, description = "Not served here")))]
 pub(crate) async fn input(ByKey(..): ByKey<RunTools>, PathOf(_): PathOf<String>) -> ApiAnswer<Json<()>> {
@@ -19,7 +19,7 @@ pub(crate) async fn input(ByKey(..): ByKey<RunTools>, PathOf(_): PathOf<String>)
 /// Send a request of your own with an account's credential
 ///
 /// It would go around what a project allows of its tools, so it is not served here.
-#[utoipa::path(post, path = "/v3.1/tools/execute/proxy", operation_id = "composio_proxy", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tools/execute/proxy", operation_id = "composio_proxy", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), responses((status = 501, description = "Not served here")))]
 pub(crate) async fn proxy(ByKey(..): ByKey<RunTools>) -> ApiAnswer<Json<()>> {
     let message = "A request of your own with an account's credential would go around what the project allows of its tools and records of \
@@ -30,7 +30,7 @@ pub(crate) async fn proxy(ByKey(..): ByKey<RunTools>) -> ApiAnswer<Json<()>> {
 /// Ask for a place for a file
 ///
 /// Files are not kept here.
-#[utoipa::path(post, path = "/v3.1/files/upload/request", operation_id = "composio_request_upload", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/files/upload/request", operation_id = "composio_request_upload", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), responses((status = 501, description = "Not served here")))]
 pub(crate) async fn upload(ByKey(..): ByKey<RunTools>) -> ApiAnswer<Json<()>> {
     Err(Refusal::not_served("Files are not kept here. Give a tool its file as it takes it: as text, as base64 or by its address.").into())
@@ -39,14 +39,14 @@ pub(crate) async fn upload(ByKey(..): ByKey<RunTools>) -> ApiAnswer<Json<()>> {
 /// Credentials for events over a socket
 ///
 /// The SDKs take these events from another company's servers, which cannot be replaced by a base URL.
-#[utoipa::path(get, path = "/v3.1/internal/sdk/realtime/credentials", operation_id = "composio_realtime_credentials", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/internal/sdk/realtime/credentials", operation_id = "composio_realtime_credentials", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), responses((status = 501, description = "Not served here")))]
 pub(crate) async fn realtime(ByKey(..): ByKey<ViewTriggers>) -> ApiAnswer<Json<()>> {
     Err(no_realtime())
 }
 
 /// Access to a channel of events over a socket
-#[utoipa::path(post, path = "/v3.1/internal/sdk/realtime/auth", operation_id = "composio_realtime_auth", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/internal/sdk/realtime/auth", operation_id = "composio_realtime_auth", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), responses((status = 501, description = "Not served here")))]
 pub(crate) async fn realtime_auth(ByKey(..): ByKey<ViewTriggers>) -> ApiAnswer<Json<()>> {
     Err(no_realtime())

@@ -6,9 +6,9 @@ use composio_api::auth_configs::{
     AuthConfigBody, AuthConfigChanged, AuthConfigFilter, ChangeAuthConfig, CreateAuthConfig, CreatedAuthConfig,
 };
 use composio_api::page::Page;
+use document::IntoParams;
 use http::StatusCode;
 use serde::Deserialize;
-use utoipa::IntoParams;
 
 use super::{ApiAnswer, Asked, ByKey};
 use crate::App;
@@ -42,7 +42,7 @@ fn flag(name: &str, text: Option<&str>) -> Result<Option<bool>, Refusal> {
 }
 
 /// Make an auth config
-#[utoipa::path(post, path = "/v3.1/auth_configs", operation_id = "composio_create_auth_config", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/auth_configs", operation_id = "composio_create_auth_config", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), request_body = CreateAuthConfig,
     responses((status = 201, body = CreatedAuthConfig), (status = 400, description = "A scheme or credentials that cannot be used"), (status = 404, description = "No such toolkit")))]
 pub(crate) async fn create(
@@ -54,7 +54,7 @@ pub(crate) async fn create(
 }
 
 /// List auth configs, newest first
-#[utoipa::path(get, path = "/v3.1/auth_configs", operation_id = "composio_list_auth_configs", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/auth_configs", operation_id = "composio_list_auth_configs", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), params(ComposioAuthConfigsQuery), responses((status = 200, body = inline(Page<AuthConfigBody>))))]
 pub(crate) async fn list(
     ByKey(scope, _): ByKey<ViewTools>,
@@ -71,7 +71,7 @@ pub(crate) async fn list(
 }
 
 /// Read an auth config
-#[utoipa::path(get, path = "/v3.1/auth_configs/{auth_config_id}", operation_id = "composio_fetch_auth_config", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/auth_configs/{auth_config_id}", operation_id = "composio_fetch_auth_config", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), params(("auth_config_id" = String, Path)),
     responses((status = 200, body = AuthConfigBody), (status = 404, description = "No such auth config")))]
 pub(crate) async fn fetch(
@@ -83,7 +83,7 @@ pub(crate) async fn fetch(
 }
 
 /// Change an auth config
-#[utoipa::path(patch, path = "/v3.1/auth_configs/{auth_config_id}", operation_id = "composio_change_auth_config", tag = "Composio's API",
+#[document::path(patch, path = "/v3.1/auth_configs/{auth_config_id}", operation_id = "composio_change_auth_config", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), params(("auth_config_id" = String, Path)), request_body = ChangeAuthConfig,
     responses((status = 200, body = AuthConfigChanged), (status = 400, description = "Something that it cannot be"), (status = 404, description = "No such auth config")))]
 pub(crate) async fn change(
@@ -96,7 +96,7 @@ pub(crate) async fn change(
 }
 
 /// Delete an auth config with its accounts
-#[utoipa::path(delete, path = "/v3.1/auth_configs/{auth_config_id}", operation_id = "composio_delete_auth_config", tag = "Composio's API",
+#[document::path(delete, path = "/v3.1/auth_configs/{auth_config_id}", operation_id = "composio_delete_auth_config", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), params(("auth_config_id" = String, Path)),
     responses((status = 200, body = AuthConfigChanged), (status = 404, description = "No such auth config")))]
 pub(crate) async fn delete(
@@ -110,7 +110,7 @@ pub(crate) async fn delete(
 /// Enable or disable an auth config
 ///
 /// With one that is disabled nothing is connected, and its accounts run nothing.
-#[utoipa::path(patch, path = "/v3.1/auth_configs/{auth_config_id}/{status}", operation_id = "composio_enable_auth_config", tag = "Composio's API",
+#[document::path(patch, path = "/v3.1/auth_configs/{auth_config_id}/{status}", operation_id = "composio_enable_auth_config", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), params(("auth_config_id" = String, Path), ("status" = String, Path, description = "`ENABLED` or `DISABLED`")),
     responses((status = 200, body = AuthConfigChanged), (status = 400, description = "Another status"), (status = 404, description = "No such auth config")))]
 pub(crate) async fn enable(

@@ -7,9 +7,9 @@ use composio_api::connected_accounts::{
     RefreshedBody, RevokedBody, SuccessBody,
 };
 use composio_api::page::Page;
+use document::{IntoParams, ToSchema};
 use http::StatusCode;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
 
 use super::{ApiAnswer, Asked, ByKey};
 use crate::App;
@@ -37,7 +37,7 @@ pub struct ComposioAccountsQuery {
 }
 
 /// Get a link with which a user connects an account
-#[utoipa::path(post, path = "/v3.1/connected_accounts/link", operation_id = "composio_create_link", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/connected_accounts/link", operation_id = "composio_create_link", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), request_body = CreateLink,
     responses((status = 201, body = LinkBody), (status = 400, description = "Not with this auth config, alias or address"), (status = 404, description = "No such auth config")))]
 pub(crate) async fn link(
@@ -51,7 +51,7 @@ pub(crate) async fn link(
 /// Connect an account
 ///
 /// At once where the credential is there; else a person does so at the address that is answered.
-#[utoipa::path(post, path = "/v3.1/connected_accounts", operation_id = "composio_create_account", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/connected_accounts", operation_id = "composio_create_account", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), request_body = CreateAccount,
     responses((status = 201, body = InitiatedBody), (status = 400, description = "Not with this auth config or these values"), (status = 404, description = "No such auth config")))]
 pub(crate) async fn create(
@@ -63,7 +63,7 @@ pub(crate) async fn create(
 }
 
 /// List accounts
-#[utoipa::path(get, path = "/v3.1/connected_accounts", operation_id = "composio_list_accounts", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/connected_accounts", operation_id = "composio_list_accounts", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), params(ComposioAccountsQuery), responses((status = 200, body = inline(Page<AccountBody>))))]
 pub(crate) async fn list(
     ByKey(scope, _): ByKey<ViewTools>,
@@ -84,7 +84,7 @@ pub(crate) async fn list(
 }
 
 /// Read an account
-#[utoipa::path(get, path = "/v3.1/connected_accounts/{account_id}", operation_id = "composio_fetch_account", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/connected_accounts/{account_id}", operation_id = "composio_fetch_account", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), params(("account_id" = String, Path)),
     responses((status = 200, body = AccountBody), (status = 404, description = "No such account")))]
 pub(crate) async fn fetch(
@@ -96,7 +96,7 @@ pub(crate) async fn fetch(
 }
 
 /// Change what an account is called, or its credential
-#[utoipa::path(patch, path = "/v3.1/connected_accounts/{account_id}", operation_id = "composio_change_account", tag = "Composio's API",
+#[document::path(patch, path = "/v3.1/connected_accounts/{account_id}", operation_id = "composio_change_account", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), params(("account_id" = String, Path)), request_body = ChangeAccount,
     responses((status = 200, body = ChangedBody), (status = 400, description = "Something that it cannot be"), (status = 404, description = "No such account")))]
 pub(crate) async fn change(
@@ -109,7 +109,7 @@ pub(crate) async fn change(
 }
 
 /// Delete an account
-#[utoipa::path(delete, path = "/v3.1/connected_accounts/{account_id}", operation_id = "composio_delete_account", tag = "Composio's API",
+#[document::path(delete, path = "/v3.1/connected_accounts/{account_id}", operation_id = "composio_delete_account", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), params(("account_id" = String, Path)),
     responses((status = 200, body = SuccessBody), (status = 404, description = "No such account")))]
 pub(crate) async fn delete(
@@ -121,7 +121,7 @@ pub(crate) async fn delete(
 }
 
 /// Switch an account on or off
-#[utoipa::path(patch, path = "/v3.1/connected_accounts/{account_id}/status", operation_id = "composio_enable_account", tag = "Composio's API",
+#[document::path(patch, path = "/v3.1/connected_accounts/{account_id}/status", operation_id = "composio_enable_account", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), params(("account_id" = String, Path)), request_body = EnableAccount,
     responses((status = 200, body = SuccessBody), (status = 404, description = "No such account")))]
 pub(crate) async fn enable(
@@ -142,7 +142,7 @@ pub struct RefreshAccount {
 }
 
 /// Renew an account's credential, or begin anew where a person is needed
-#[utoipa::path(post, path = "/v3.1/connected_accounts/{account_id}/refresh", operation_id = "composio_refresh_account", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/connected_accounts/{account_id}/refresh", operation_id = "composio_refresh_account", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), params(("account_id" = String, Path), RefreshAccount), request_body = Option<RefreshAccount>,
     responses((status = 200, body = RefreshedBody), (status = 404, description = "No such account"), (status = 422, description = "The account is disabled")))]
 pub(crate) async fn refresh(
@@ -164,7 +164,7 @@ pub(crate) async fn refresh(
 }
 
 /// Take an account out of use for good, and tell its provider
-#[utoipa::path(post, path = "/v3.1/connected_accounts/{account_id}/revoke", operation_id = "composio_revoke_account", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/connected_accounts/{account_id}/revoke", operation_id = "composio_revoke_account", tag = "Composio's API",
     security(("key" = ["edit_tools"]), ("composio_key" = [])), params(("account_id" = String, Path)),
     responses((status = 200, body = RevokedBody), (status = 404, description = "No such account"), (status = 409, description = "It is not connected")))]
 pub(crate) async fn revoke(

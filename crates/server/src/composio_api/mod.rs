@@ -3,7 +3,7 @@
 //! A handler is documented with a path under `/v3.1`, which also answers at `/v3` and under `/api`, and with
 //! `tag = "Composio's API", security(("key" = ["..."]), ("composio_key" = []))`. It takes `ByKey(scope, _): ByKey<ViewTools>` (the key is read from
 //! `x-api-key`), the usual `PathOf` and `Payload`, `Asked` for queries, and returns `ApiAnswer<Json<T>>`: `?` takes the crate's errors, refusals and those
-//! of the edge. `envelope` writes them all, also those that no handler made. Queries are structs of `Option<String>`: `Window::read` and
+//! of the edge. `Envelope` writes them all, also those that no handler made. Queries are structs of `Option<String>`: `Window::read` and
 //! `commas` read what is in them.
 
 pub mod absent;
@@ -19,15 +19,14 @@ pub mod webhooks;
 use std::marker::PhantomData;
 
 use axum::extract::{FromRequestParts, Request};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use composio_api::{ApiError as FacadeError, Refusal};
+use document::ToSchema;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use kernel::Scope;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::Requires;
@@ -107,7 +106,7 @@ impl From<FacadeError> for Failure {
 }
 
 impl IntoResponse for Failure {
-    /// The body is written by `envelope`, which knows the id of the request.
+    /// The body is written by `Envelope`, which knows the id of the request.
     fn into_response(self) -> Response {
         match self {
             Self::Refused(refusal) => {
@@ -141,37 +140,44 @@ pub struct ComposioErrorBody {
 }
 
 /// Writes every failure under Composio's paths as its SDKs expect it, whoever made it.
-pub(crate) async fn envelope(request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    if !is_here(path) {
-        return next.run(request).await;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Envelope {
+    runs_a_tool: bool,
+}
+
+impl Envelope {
+    /// What is around a request, if it is one to Composio's API.
+    pub(crate) fn around(request: &Request) -> Option<Self> {
+        let path = request.uri().path();
+        is_here(path).then(|| Self { runs_a_tool: path.contains("/execute") })
     }
-    let runs_a_tool = path.contains("/execute");
-    let mut response = next.run(request).await;
-    let status = response.status();
-    if !status.is_client_error() && !status.is_server_error() {
-        return response;
-    }
-    let refusal = match response.extensions_mut().remove::<Box<Refusal>>() {
-        Some(refusal) => *refusal,
-        None => said(response.extensions_mut().remove::<Said>(), status),
-    };
-    let status = StatusCode::from_u16(refusal.status).unwrap_or(status);
-    let request_id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let Refusal { code, slug, message, suggested_fix, errors, .. } = refusal;
-    let slug = slug.into_owned();
-    let error = ComposioErrorBody { message, code, slug, status: status.as_u16(), request_id, suggested_fix, errors };
-    let mut written = (status, Json(ComposioError { error })).into_response();
-    for (name, value) in response.headers() {
-        if name != CONTENT_TYPE && name != CONTENT_LENGTH {
-            written.headers_mut().append(name, value.clone());
+
+    pub(crate) fn write(self, mut response: Response) -> Response {
+        let status = response.status();
+        if !status.is_client_error() && !status.is_server_error() {
+            return response;
         }
+        let refusal = match response.extensions_mut().remove::<Box<Refusal>>() {
+            Some(refusal) => *refusal,
+            None => said(response.extensions_mut().remove::<Said>(), status),
+        };
+        let status = StatusCode::from_u16(refusal.status).unwrap_or(status);
+        let request_id = response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let Refusal { code, slug, message, suggested_fix, errors, .. } = refusal;
+        let slug = slug.into_owned();
+        let error = ComposioErrorBody { message, code, slug, status: status.as_u16(), request_id, suggested_fix, errors };
+        let mut written = (status, Json(ComposioError { error })).into_response();
+        for (name, value) in response.headers() {
+            if name != CONTENT_TYPE && name != CONTENT_LENGTH {
+                written.headers_mut().append(name, value.clone());
+            }
+        }
+        if self.runs_a_tool {
+            // A tool may have done its work although the answer is an error.
+            written.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+        }
+        written
     }
-    if runs_a_tool {
-        // A tool may have done its work although the answer is an error.
-        written.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    }
-    written
 }
 
 fn is_here(path: &str) -> bool {

@@ -8,9 +8,9 @@ use composio_api::sessions::{
     SearchAnswer, SearchSession, SessionAnswer, SessionResult, SessionToolkit, SessionToolkitFilter,
 };
 use composio_api::tools::ToolDetails;
+use document::{IntoParams, ToSchema};
 use http::StatusCode;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
 
 use super::{ApiAnswer, Asked, ByKey};
 use crate::App;
@@ -26,7 +26,7 @@ const MOST_VERSIONS: usize = 200;
 ///
 /// It lets one user use some toolkits, through meta tools that find, call and connect, by slug, or over the Model Context Protocol. It ends 90
 /// days after it was last used.
-#[utoipa::path(post, path = "/v3.1/tool_router/session", operation_id = "composio_create_session", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tool_router/session", operation_id = "composio_create_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), request_body = NewSession,
     responses((status = 201, body = SessionAnswer), (status = 400, description = "Something that it names is not there, or not the user's")))]
 pub(crate) async fn create(
@@ -38,7 +38,7 @@ pub(crate) async fn create(
 }
 
 /// Read a session of the tool router
-#[utoipa::path(get, path = "/v3.1/tool_router/session/{router_session_id}", operation_id = "composio_fetch_session", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/tool_router/session/{router_session_id}", operation_id = "composio_fetch_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)),
     responses((status = 200, body = SessionAnswer), (status = 404, description = "No such session, or it ended")))]
 pub(crate) async fn fetch(
@@ -53,7 +53,7 @@ pub(crate) async fn fetch(
 /// Change the config of a session
 ///
 /// Only what is given changes, and null removes a block. With `expected_config_version` nothing is changed where another version is in force.
-#[utoipa::path(patch, path = "/v3.1/tool_router/session/{router_session_id}", operation_id = "composio_patch_session", tag = "Composio's API",
+#[document::path(patch, path = "/v3.1/tool_router/session/{router_session_id}", operation_id = "composio_patch_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)), request_body = PatchSession,
     responses((status = 200, body = SessionAnswer), (status = 400, description = "Something that it names is not there, or not the user's"),
         (status = 404, description = "No such session, or it ended"), (status = 409, description = "Another version of the config is in force")))]
@@ -67,7 +67,7 @@ pub(crate) async fn patch(
 }
 
 /// End a session of the tool router
-#[utoipa::path(delete, path = "/v3.1/tool_router/session/{router_session_id}", operation_id = "composio_delete_session", tag = "Composio's API",
+#[document::path(delete, path = "/v3.1/tool_router/session/{router_session_id}", operation_id = "composio_delete_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)),
     responses((status = 200, body = DeletedSession), (status = 404, description = "No such session, or it ended")))]
 pub(crate) async fn delete(
@@ -90,7 +90,7 @@ pub struct ComposioPageQuery {
 /// List the tools of a session
 ///
 /// The meta tools that are switched on, then those that were preloaded.
-#[utoipa::path(get, path = "/v3.1/tool_router/session/{router_session_id}/tools", operation_id = "composio_list_session_tools", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/tool_router/session/{router_session_id}/tools", operation_id = "composio_list_session_tools", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path), ComposioPageQuery),
     responses((status = 200, body = inline(Page<ToolDetails>)), (status = 404, description = "No such session, or it ended")))]
 pub(crate) async fn tools(
@@ -122,7 +122,7 @@ pub struct ComposioSessionToolkitsQuery {
 }
 
 /// List the toolkits of a session, with the user's accounts
-#[utoipa::path(get, path = "/v3.1/tool_router/session/{router_session_id}/toolkits", operation_id = "composio_list_session_toolkits", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/tool_router/session/{router_session_id}/toolkits", operation_id = "composio_list_session_toolkits", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path), ComposioSessionToolkitsQuery),
     responses((status = 200, body = inline(Page<SessionToolkit>)), (status = 404, description = "No such session, or it ended")))]
 pub(crate) async fn toolkits(
@@ -139,7 +139,7 @@ pub(crate) async fn toolkits(
 }
 
 /// Find tools of a session by what they shall do
-#[utoipa::path(post, path = "/v3.1/tool_router/session/{router_session_id}/search", operation_id = "composio_search_session", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tool_router/session/{router_session_id}/search", operation_id = "composio_search_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)), request_body = SearchSession,
     responses((status = 200, body = SearchAnswer), (status = 403, description = "Search is switched off in this session"),
         (status = 404, description = "No such session, or it ended")))]
@@ -156,7 +156,7 @@ pub(crate) async fn search(
 /// Run a tool in a session
 ///
 /// Once the tool and the account are found, whatever goes wrong is a 200 whose `result_type` is `failed`, with the reason in `error`.
-#[utoipa::path(post, path = "/v3.1/tool_router/session/{router_session_id}/execute", operation_id = "composio_execute_in_session", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tool_router/session/{router_session_id}/execute", operation_id = "composio_execute_in_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)), request_body = ExecuteInSession,
     responses((status = 200, body = SessionResult), (status = 400, description = "No account that the call may use; code 1803"),
         (status = 403, description = "The tool is outside of the session"), (status = 404, description = "No such session or tool"),
@@ -172,7 +172,7 @@ pub(crate) async fn execute(
 }
 
 /// Run a meta tool in a session
-#[utoipa::path(post, path = "/v3.1/tool_router/session/{router_session_id}/execute_meta", operation_id = "composio_execute_meta", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tool_router/session/{router_session_id}/execute_meta", operation_id = "composio_execute_meta", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)), request_body = ExecuteMeta,
     responses((status = 200, body = SessionResult), (status = 400, description = "Not a meta tool"), (status = 403, description = "The meta tool is switched off"),
         (status = 404, description = "No such session, or it ended")))]
@@ -187,7 +187,7 @@ pub(crate) async fn execute_meta(
 }
 
 /// Begin to connect an account of a session's user
-#[utoipa::path(post, path = "/v3.1/tool_router/session/{router_session_id}/link", operation_id = "composio_link_in_session", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tool_router/session/{router_session_id}/link", operation_id = "composio_link_in_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)), request_body = LinkInSession,
     responses((status = 201, body = LinkedInSession), (status = 400, description = "The toolkit cannot be connected so"),
         (status = 403, description = "The toolkit is outside of the session"), (status = 404, description = "No such session or toolkit")))]
@@ -210,7 +210,7 @@ pub struct ComposioAttach {
 /// Name tools of the caller's own
 ///
 /// They run in the caller's process. The answer has the slugs that models call them by; nothing is kept.
-#[utoipa::path(post, path = "/v3.1/tool_router/session/{router_session_id}/attach", operation_id = "composio_attach_to_session", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tool_router/session/{router_session_id}/attach", operation_id = "composio_attach_to_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)), request_body = ComposioAttach,
     responses((status = 200, body = SessionAnswer), (status = 400, description = "A slug is taken or cannot be one"), (status = 404, description = "No such session, or it ended")))]
 pub(crate) async fn attach(
@@ -224,7 +224,7 @@ pub(crate) async fn attach(
 }
 
 /// List the configs that a session had, newest first
-#[utoipa::path(get, path = "/v3.1/tool_router/session/{router_session_id}/config_history", operation_id = "composio_list_session_configs", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/tool_router/session/{router_session_id}/config_history", operation_id = "composio_list_session_configs", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path), ComposioPageQuery),
     responses((status = 200, body = inline(Page<ConfigVersion>)), (status = 404, description = "No such session, or it ended")))]
 pub(crate) async fn history(
@@ -241,7 +241,7 @@ pub(crate) async fn history(
 /// Send a request of your own with an account's credential, in a session
 ///
 /// It would go around what a project allows of its tools, so it is not served here.
-#[utoipa::path(post, path = "/v3.1/tool_router/session/{router_session_id}/proxy_execute", operation_id = "composio_proxy_in_session", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tool_router/session/{router_session_id}/proxy_execute", operation_id = "composio_proxy_in_session", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)),
     responses((status = 404, description = "No such session, or it ended"), (status = 501, description = "Not served here")))]
 pub(crate) async fn proxy(ByKey(scope, _): ByKey<RunTools>, State(app): State<App>, PathOf(id): PathOf<String>) -> ApiAnswer<Json<()>> {

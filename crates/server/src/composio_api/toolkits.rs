@@ -3,9 +3,9 @@
 use axum::extract::State;
 use composio_api::page::{Page, commas};
 use composio_api::toolkits::{CategoryById, ToolkitDetails, ToolkitFilter, ToolkitItem};
+use document::{IntoParams, ToSchema};
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
 
 use super::{ApiAnswer, Asked, ByKey};
 use crate::App;
@@ -53,7 +53,7 @@ impl ComposioToolkitsQuery {
 }
 
 /// List toolkits
-#[utoipa::path(get, path = "/v3.1/toolkits", operation_id = "composio_list_toolkits", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/toolkits", operation_id = "composio_list_toolkits", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), params(ComposioToolkitsQuery), responses((status = 200, body = inline(Page<ToolkitItem>))))]
 pub(crate) async fn list(
     ByKey(scope, _): ByKey<ViewTools>,
@@ -79,7 +79,7 @@ pub struct ComposioToolkitsBody {
 }
 
 /// List several toolkits
-#[utoipa::path(post, path = "/v3.1/toolkits/multi", operation_id = "composio_list_several_toolkits", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/toolkits/multi", operation_id = "composio_list_several_toolkits", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), request_body = ComposioToolkitsBody,
     responses((status = 200, body = inline(Page<ToolkitItem>))))]
 pub(crate) async fn several(
@@ -94,7 +94,7 @@ pub(crate) async fn several(
 }
 
 /// List the categories of toolkits
-#[utoipa::path(get, path = "/v3.1/toolkits/categories", operation_id = "composio_list_toolkit_categories", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/toolkits/categories", operation_id = "composio_list_toolkit_categories", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), responses((status = 200, body = inline(Page<CategoryById>))))]
 pub(crate) async fn categories(ByKey(scope, _): ByKey<ViewTools>, State(app): State<App>) -> ApiAnswer<Json<Page<CategoryById>>> {
     Ok(Json(app.composio_api.toolkit_categories(scope).await?))
@@ -109,7 +109,7 @@ pub struct ComposioVersionQuery {
 }
 
 /// Read a toolkit
-#[utoipa::path(get, path = "/v3.1/toolkits/{slug}", operation_id = "composio_fetch_toolkit", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/toolkits/{slug}", operation_id = "composio_fetch_toolkit", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), params(("slug" = String, Path), ComposioVersionQuery),
     responses((status = 200, body = ToolkitDetails), (status = 404, description = "No such toolkit, or no such version")))]
 pub(crate) async fn fetch(

@@ -4,8 +4,8 @@ use axum::extract::State;
 use composio_api::execute::{ExecuteTool, ExecutedTool};
 use composio_api::page::{Page, commas};
 use composio_api::tools::{ToolDetails, ToolFilter, Versions};
+use document::IntoParams;
 use serde::Deserialize;
-use utoipa::IntoParams;
 
 use super::{ApiAnswer, Asked, ByKey};
 use crate::App;
@@ -43,7 +43,7 @@ pub struct ComposioToolsQuery {
 }
 
 /// List tools
-#[utoipa::path(get, path = "/v3.1/tools", operation_id = "composio_list_tools", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/tools", operation_id = "composio_list_tools", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), params(ComposioToolsQuery),
     responses((status = 200, body = inline(Page<ToolDetails>)), (status = 404, description = "No such toolkit, or no such version")))]
 pub(crate) async fn list(
@@ -65,7 +65,7 @@ pub(crate) async fn list(
 }
 
 /// List the slugs of all tools
-#[utoipa::path(get, path = "/v3.1/tools/enum", operation_id = "composio_list_tool_slugs", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/tools/enum", operation_id = "composio_list_tool_slugs", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), responses((status = 200, body = Vec<String>)))]
 pub(crate) async fn slugs(ByKey(scope, _): ByKey<ViewTools>, State(app): State<App>) -> ApiAnswer<Json<Vec<String>>> {
     Ok(Json(app.composio_api.tool_slugs(scope).await?))
@@ -82,7 +82,7 @@ pub struct ComposioToolVersionQuery {
 }
 
 /// Read a tool
-#[utoipa::path(get, path = "/v3.1/tools/{slug}", operation_id = "composio_fetch_tool", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/tools/{slug}", operation_id = "composio_fetch_tool", tag = "Composio's API",
     security(("key" = ["view_tools"]), ("composio_key" = [])), params(("slug" = String, Path), ComposioToolVersionQuery),
     responses((status = 200, body = ToolDetails), (status = 404, description = "No such tool, or no such version")))]
 pub(crate) async fn fetch(
@@ -98,7 +98,7 @@ pub(crate) async fn fetch(
 /// Run a tool
 ///
 /// Once the tool and the account are found, whatever goes wrong is a 200 whose `successful` is false, with the reason in `error`.
-#[utoipa::path(post, path = "/v3.1/tools/execute/{slug}", operation_id = "composio_execute_tool", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/tools/execute/{slug}", operation_id = "composio_execute_tool", tag = "Composio's API",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("slug" = String, Path)), request_body = ExecuteTool,
     responses((status = 200, body = ExecutedTool), (status = 400, description = "No account that the call may use; code 1803"),
         (status = 404, description = "No such tool, or no such version"), (status = 422, description = "The account cannot be used"),

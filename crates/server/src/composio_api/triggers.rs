@@ -6,9 +6,9 @@ use composio_api::page::{Page, commas};
 use composio_api::tools::Versions;
 use composio_api::trigger_instances::{NewTrigger, TriggerBody, TriggerFilter, UpsertedTrigger};
 use composio_api::trigger_types::TriggerTypeBody;
+use document::{IntoParams, ToSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
 
 use super::{ApiAnswer, Asked, ByKey};
 use crate::App;
@@ -29,7 +29,7 @@ pub struct ComposioTriggerTypesQuery {
 }
 
 /// List trigger types
-#[utoipa::path(get, path = "/v3.1/triggers_types", operation_id = "composio_list_trigger_types", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/triggers_types", operation_id = "composio_list_trigger_types", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), params(ComposioTriggerTypesQuery),
     responses((status = 200, body = inline(Page<TriggerTypeBody>)), (status = 404, description = "No such toolkit, or no such version")))]
 pub(crate) async fn types(
@@ -43,7 +43,7 @@ pub(crate) async fn types(
 }
 
 /// List the slugs of all trigger types
-#[utoipa::path(get, path = "/v3.1/triggers_types/list/enum", operation_id = "composio_list_trigger_slugs", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/triggers_types/list/enum", operation_id = "composio_list_trigger_slugs", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), responses((status = 200, body = Vec<String>)))]
 pub(crate) async fn slugs(ByKey(scope, _): ByKey<ViewTriggers>, State(app): State<App>) -> ApiAnswer<Json<Vec<String>>> {
     Ok(Json(app.composio_api.trigger_slugs(scope).await?))
@@ -58,7 +58,7 @@ pub struct ComposioTriggerVersionQuery {
 }
 
 /// Read a trigger type
-#[utoipa::path(get, path = "/v3.1/triggers_types/{slug}", operation_id = "composio_fetch_trigger_type", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/triggers_types/{slug}", operation_id = "composio_fetch_trigger_type", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), params(("slug" = String, Path), ComposioTriggerVersionQuery),
     responses((status = 200, body = TriggerTypeBody), (status = 404, description = "No such trigger type, or no such version")))]
 pub(crate) async fn fetch_type(
@@ -83,7 +83,7 @@ pub struct UpsertTriggerBody {
     #[schema(value_type = Option<Object>)]
     pub trigger_config: Option<Map<String, Value>>,
     /// A version, or a version for each toolkit.
-    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    #[schema(value_type = Option<crate::shapes::ObjectOrText>)]
     pub toolkit_versions: Option<Value>,
     pub version: Option<String>,
     /// Not served here: events go to the project's webhook.
@@ -109,7 +109,7 @@ fn no_egress(url: Option<&str>) -> Result<(), Refusal> {
 }
 
 /// Make a trigger, or enable the one that watches the same
-#[utoipa::path(post, path = "/v3.1/trigger_instances/{slug}/upsert", operation_id = "composio_upsert_trigger", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/trigger_instances/{slug}/upsert", operation_id = "composio_upsert_trigger", tag = "Composio's API",
     security(("key" = ["edit_triggers"]), ("composio_key" = [])), params(("slug" = String, Path)), request_body = UpsertTriggerBody,
     responses((status = 200, body = UpsertedTrigger), (status = 400, description = "A bad configuration, or no account (code 1803)"),
         (status = 404, description = "No such trigger type, or no such version"), (status = 422, description = "The account cannot be used"),
@@ -149,7 +149,7 @@ pub struct ComposioTriggersQuery {
 }
 
 /// List trigger instances, newest first
-#[utoipa::path(get, path = "/v3.1/trigger_instances/active", operation_id = "composio_list_triggers", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/trigger_instances/active", operation_id = "composio_list_triggers", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), params(ComposioTriggersQuery), responses((status = 200, body = inline(Page<TriggerBody>))))]
 pub(crate) async fn list(
     ByKey(scope, _): ByKey<ViewTriggers>,
@@ -187,7 +187,7 @@ pub struct ChangedTrigger {
 }
 
 /// Enable or disable a trigger
-#[utoipa::path(patch, path = "/v3.1/trigger_instances/manage/{trigger_id}", operation_id = "composio_change_trigger", tag = "Composio's API",
+#[document::path(patch, path = "/v3.1/trigger_instances/manage/{trigger_id}", operation_id = "composio_change_trigger", tag = "Composio's API",
     security(("key" = ["edit_triggers"]), ("composio_key" = [])), params(("trigger_id" = String, Path)), request_body = ChangeTriggerBody,
     responses((status = 200, body = ChangedTrigger), (status = 404, description = "No such trigger"), (status = 424, description = "The service refused")))]
 pub(crate) async fn change(
@@ -214,7 +214,7 @@ pub struct DeletedTrigger {
 }
 
 /// Delete a trigger; what it sent stays in the log
-#[utoipa::path(delete, path = "/v3.1/trigger_instances/manage/{trigger_id}", operation_id = "composio_delete_trigger", tag = "Composio's API",
+#[document::path(delete, path = "/v3.1/trigger_instances/manage/{trigger_id}", operation_id = "composio_delete_trigger", tag = "Composio's API",
     security(("key" = ["edit_triggers"]), ("composio_key" = [])), params(("trigger_id" = String, Path)),
     responses((status = 200, body = DeletedTrigger), (status = 404, description = "No such trigger")))]
 pub(crate) async fn delete(

@@ -3,9 +3,9 @@
 use axum::extract::State;
 use composio_api::page::Page;
 use composio_api::webhooks::{EventTypes, RotatedSecret, WebhookBody, WebhookChange, event_types};
+use document::{IntoParams, ToSchema};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use super::{ApiAnswer, Asked, ByKey};
 use crate::App;
@@ -21,7 +21,7 @@ pub struct ComposioWebhooksQuery {
 }
 
 /// List the webhook subscription of the project
-#[utoipa::path(get, path = "/v3.1/webhook_subscriptions", operation_id = "composio_list_webhooks", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/webhook_subscriptions", operation_id = "composio_list_webhooks", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), params(ComposioWebhooksQuery), responses((status = 200, body = inline(Page<WebhookBody>))))]
 pub(crate) async fn list(
     ByKey(scope, _): ByKey<ViewTriggers>,
@@ -50,7 +50,7 @@ impl From<ChangeWebhookBody> for WebhookChange {
 }
 
 /// Make the webhook subscription of the project
-#[utoipa::path(post, path = "/v3.1/webhook_subscriptions", operation_id = "composio_create_webhook", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/webhook_subscriptions", operation_id = "composio_create_webhook", tag = "Composio's API",
     security(("key" = ["edit_triggers"]), ("composio_key" = [])), request_body = ChangeWebhookBody,
     responses((status = 201, body = WebhookBody), (status = 400, description = "A bad address, event or version"), (status = 409, description = "There is one already")))]
 pub(crate) async fn create(
@@ -62,14 +62,14 @@ pub(crate) async fn create(
 }
 
 /// List the kinds of events that a webhook can be sent
-#[utoipa::path(get, path = "/v3.1/webhook_subscriptions/event_types", operation_id = "composio_list_webhook_events", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/webhook_subscriptions/event_types", operation_id = "composio_list_webhook_events", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), responses((status = 200, body = EventTypes)))]
 pub(crate) async fn events(ByKey(..): ByKey<ViewTriggers>) -> Json<EventTypes> {
     Json(event_types())
 }
 
 /// Read the webhook subscription
-#[utoipa::path(get, path = "/v3.1/webhook_subscriptions/{webhook_id}", operation_id = "composio_fetch_webhook", tag = "Composio's API",
+#[document::path(get, path = "/v3.1/webhook_subscriptions/{webhook_id}", operation_id = "composio_fetch_webhook", tag = "Composio's API",
     security(("key" = ["view_triggers"]), ("composio_key" = [])), params(("webhook_id" = String, Path)),
     responses((status = 200, body = WebhookBody), (status = 404, description = "No such webhook subscription")))]
 pub(crate) async fn fetch(
@@ -81,7 +81,7 @@ pub(crate) async fn fetch(
 }
 
 /// Change the webhook subscription; what is left out stays
-#[utoipa::path(patch, path = "/v3.1/webhook_subscriptions/{webhook_id}", operation_id = "composio_change_webhook", tag = "Composio's API",
+#[document::path(patch, path = "/v3.1/webhook_subscriptions/{webhook_id}", operation_id = "composio_change_webhook", tag = "Composio's API",
     security(("key" = ["edit_triggers"]), ("composio_key" = [])), params(("webhook_id" = String, Path)), request_body = ChangeWebhookBody,
     responses((status = 200, body = WebhookBody), (status = 400, description = "A bad address, event or version"), (status = 404, description = "No such webhook subscription")))]
 pub(crate) async fn change(
@@ -102,7 +102,7 @@ pub struct DeletedWebhook {
 }
 
 /// Delete the webhook subscription, with what it was still to be told
-#[utoipa::path(delete, path = "/v3.1/webhook_subscriptions/{webhook_id}", operation_id = "composio_delete_webhook", tag = "Composio's API",
+#[document::path(delete, path = "/v3.1/webhook_subscriptions/{webhook_id}", operation_id = "composio_delete_webhook", tag = "Composio's API",
     security(("key" = ["edit_triggers"]), ("composio_key" = [])), params(("webhook_id" = String, Path)),
     responses((status = 200, body = DeletedWebhook), (status = 404, description = "No such webhook subscription")))]
 pub(crate) async fn delete(
@@ -115,7 +115,7 @@ pub(crate) async fn delete(
 }
 
 /// Sign with another secret; the one before signs too for a day
-#[utoipa::path(post, path = "/v3.1/webhook_subscriptions/{webhook_id}/rotate_secret", operation_id = "composio_rotate_webhook_secret", tag = "Composio's API",
+#[document::path(post, path = "/v3.1/webhook_subscriptions/{webhook_id}/rotate_secret", operation_id = "composio_rotate_webhook_secret", tag = "Composio's API",
     security(("key" = ["edit_triggers"]), ("composio_key" = [])), params(("webhook_id" = String, Path)),
     responses((status = 200, body = RotatedSecret), (status = 404, description = "No such webhook subscription"), (status = 409, description = "It was changed meanwhile")))]
 pub(crate) async fn rotate(

@@ -1,8 +1,10 @@
 //! The one place that turns a failure into a response.
 
 use axum::response::{IntoResponse, Response};
+use document::ToSchema;
 use http::{HeaderValue, StatusCode};
 use kernel::{Permission, Role};
+use serde::Serialize;
 use serde_json::{Value, json};
 use store::StoreError;
 use uuid::Uuid;
@@ -15,6 +17,16 @@ const DATABASE_AWAY: &str = "The database does not answer. Try again in a moment
 const INTERNAL: &str = "An unexpected error occurred. Please try again later or contact support.";
 
 pub type ApiResult<T> = Result<T, ApiError>;
+
+/// Why a request failed.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Error {
+    /// A sentence; an object with a `message`; or, for a request of the wrong shape, a list of `{type, loc, msg}`.
+    pub detail: Value,
+    /// What went wrong, for programs; it stays the same across releases. `docs/errors.md` lists the codes.
+    #[schema(example = "connection_not_found")]
+    pub code: &'static str,
+}
 
 /// A failure on its way out: a code, which has a status, and the `detail` of the body.
 #[derive(Debug)]
@@ -137,7 +149,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = self.status();
         let said = Said { code: self.code, message: self.message() };
-        let mut response = (status, Json(json!({"detail": self.detail, "code": self.code.name()}))).into_response();
+        let mut response = (status, Json(Error { detail: self.detail, code: self.code.name() })).into_response();
         response.extensions_mut().insert(said);
         if status == StatusCode::UNAUTHORIZED {
             let challenge = match self.code {

@@ -8,7 +8,7 @@ pub mod error;
 pub mod extract;
 mod json;
 pub mod mount;
-mod objects;
+mod node;
 pub(crate) mod page;
 pub mod read;
 pub mod session;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use serde_path_to_error::{Segment, Track};
 
 use super::ApiError;
-use super::objects::Objects;
+use super::node::{Findings, Place, Reader, Step};
 
 /// A member that clients of the systems behind these routes send and that means nothing here.
 pub type Unused = Option<IgnoredAny>;
@@ -52,19 +52,30 @@ type Read<T> = Result<(T, Vec<String>), ApiError>;
 
 /// Reads a JSON body.
 pub(super) fn json<T: DeserializeOwned>(body: &[u8]) -> Read<T> {
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let mut track = Track::new();
-    let mut unused = Vec::new();
-    let tracked = serde_path_to_error::Deserializer::new(Objects(&mut reader), &mut track);
-    let value = serde_ignored::deserialize(tracked, |path| note(&mut unused, &path)).map_err(|cause: serde_json::Error| {
-        if cause.is_data() {
-            ApiError::invalid("value_error", place("body", &track.path()), explain(strip_position(&cause.to_string())))
-        } else {
-            not_json(&cause)
-        }
-    })?;
-    reader.end().map_err(|cause| not_json(&cause))?;
-    Ok((value, unused))
+    let node = serde_json::from_slice(body).map_err(|cause| not_json(&cause))?;
+    let findings = Findings::up_to(MAX_NAMED + 1);
+    match T::deserialize(Reader { node, place: Place::Body, findings: &findings }) {
+        Ok(value) => Ok((value, findings.unused().iter().map(|steps| dotted(steps)).collect())),
+        Err(cause) => Err(wrong_body(&cause, findings)),
+    }
+}
+
+fn wrong_body(cause: &serde_json::Error, findings: Findings) -> ApiError {
+    let steps = findings.wrong().into_iter().map(|step| match step {
+        Step::Member(name) => json!(name),
+        Step::Element(index) => json!(index),
+    });
+    let place = std::iter::once(json!("body")).chain(steps).collect();
+    ApiError::invalid("value_error", place, explain(&cause.to_string()))
+}
+
+/// A place as people write it.
+fn dotted(steps: &[Step]) -> String {
+    let written = steps.iter().map(|step| match step {
+        Step::Member(name) => name.clone(),
+        Step::Element(index) => index.to_string(),
+    });
+    written.collect::<Vec<_>>().join(".")
 }
 
 /// Keeps no more than can be shown.
@@ -119,10 +130,6 @@ fn place(root: &str, path: &serde_path_to_error::Path) -> Vec<Value> {
         Segment::Enum { .. } | Segment::Unknown => None,
     });
     std::iter::once(json!(root)).chain(inner).collect()
-}
-
-fn strip_position(message: &str) -> &str {
-    message.split(" at line ").next().unwrap_or(message)
 }
 
 /// The name that serde says it does not know, and its words about those that it does.

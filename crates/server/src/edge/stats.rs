@@ -1,8 +1,8 @@
 //! Which time statistics are about.
 
+use document::IntoParams;
 use kernel::Period;
 use serde::Deserialize;
-use utoipa::IntoParams;
 
 use super::{ApiError, Code, moment};
 use crate::App;

@@ -1,5 +1,6 @@
 //! Around every request: an id, a time limit, a net under panics, a log line, a metric, and a word about what was ignored.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, header};
 use tracing::Instrument;
 use uuid::Uuid;
@@ -21,19 +23,32 @@ use crate::App;
 const OUTER_LIMIT: Duration = Duration::from_secs(320);
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Watches over one request.
-pub async fn watch(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// Watches over one request to a route of its own kind.
+pub async fn watch(State(app): State<App>, request: Request, next: Next) -> Response {
+    watched(app, None, request, |request, _| Box::pin(next.run(request))).await
+}
+
+/// Watches over one request, to a route whose path is known or stands in the request.
+pub(crate) async fn watched(
+    app: App,
+    route: Option<&'static str>,
+    mut request: Request,
+    answer: impl FnOnce(Request, App) -> BoxFuture<'static, Response>,
+) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
     let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
+    let route = match route {
+        Some(route) => Cow::Borrowed(route),
+        None => request.extensions().get::<MatchedPath>().map_or("unmatched".into(), |path| path.as_str().to_owned().into()),
+    };
     let ignored = Ignored::default();
     request.extensions_mut().insert(ignored.clone());
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let limit = if limits_itself(&route) { OUTER_LIMIT.max(app.options.request_timeout) } else { app.options.request_timeout };
     // What says nothing of its length may be large.
     let size = if request.body().is_end_stream() { 0 } else { content_length(&request).unwrap_or(work::LARGE) };
-    let work = app.workers.host(size, next.run(request));
+    let work = app.workers.host(size, answer(request, app.clone()));
     let guarded = AssertUnwindSafe(tokio::time::timeout(limit, work)).catch_unwind();
     let mut response = match guarded.instrument(span.clone()).await {
         Ok(Ok(response)) => response,
@@ -45,9 +60,9 @@ pub async fn watch(State(app): State<App>, mut request: Request, next: Next) -> 
     app.metrics.request(method.as_str(), &route, status.as_u16(), elapsed);
     span.in_scope(|| {
         if status.is_server_error() {
-            tracing::warn!(%method, route, status = status.as_u16(), ms = elapsed.as_millis(), "answered");
+            tracing::warn!(%method, %route, status = status.as_u16(), ms = elapsed.as_millis(), "answered");
         } else {
-            tracing::debug!(%method, route, status = status.as_u16(), ms = elapsed.as_millis(), "answered");
+            tracing::debug!(%method, %route, status = status.as_u16(), ms = elapsed.as_millis(), "answered");
         }
     });
     response.headers_mut().insert(REQUEST_ID, id);
@@ -65,13 +80,12 @@ pub async fn watch(State(app): State<App>, mut request: Request, next: Next) -> 
 struct LargeAnswer;
 
 /// Has a large answer compressed where large tasks run: the thread that sends it would be busy with it.
-pub async fn compress_large(State(app): State<App>, request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
+pub(crate) async fn compress_large(app: &App, response: Response) -> Response {
     if response.extensions().get::<LargeAnswer>().is_none() || !response.headers().contains_key(header::CONTENT_ENCODING) {
         return response;
     }
     let (head, body) = response.into_parts();
-    match app.workers.host(work::LARGE, axum::body::to_bytes(body, usize::MAX)).await {
+    match app.workers.host(work::LARGE, Box::pin(axum::body::to_bytes(body, usize::MAX))).await {
         Ok(bytes) => Response::from_parts(head, bytes.into()),
         Err(error) => ApiError::internal(&error.to_string()).into_response(),
     }

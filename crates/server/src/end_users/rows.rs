@@ -2,11 +2,11 @@
 
 use ::end_users::{EndUser, EndUserFilter};
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use kernel::EndUserId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -68,7 +68,7 @@ pub struct ExportAnswer {
 }
 
 /// List end users, newest first
-#[utoipa::path(get, path = "/end-users", operation_id = "list_end_users", tag = "End users", security(("key" = ["view_tools"])), params(ListEndUsers),
+#[document::path(get, path = "/end-users", operation_id = "list_end_users", tag = "End users", security(("key" = ["view_tools"])), params(ListEndUsers),
     responses((status = 200, body = EndUsersAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -82,7 +82,7 @@ pub(crate) async fn list(
 }
 
 /// Read what is kept about an end user
-#[utoipa::path(get, path = "/end-users/{end_user}", operation_id = "export_end_user", tag = "End users", security(("key" = ["edit_tools"])),
+#[document::path(get, path = "/end-users/{end_user}", operation_id = "export_end_user", tag = "End users", security(("key" = ["edit_tools"])),
     params(("end_user" = inline(crate::shapes::EndUserText), Path, description = "What the project calls them")),
     responses((status = 200, body = ExportAnswer), (status = 404, description = "No such end user")))]
 pub(crate) async fn export(
@@ -99,7 +99,7 @@ pub(crate) async fn export(
 ///
 /// Removes their accounts, which are revoked at their providers where these listen, their sessions, triggers, approvals and runs, and what is kept
 /// of their calls. The record keeps that calls were made, for somebody whom nobody can name any more. What was removed is counted.
-#[utoipa::path(delete, path = "/end-users/{end_user}", operation_id = "forget_end_user", tag = "End users", security(("key" = ["edit_tools"])),
+#[document::path(delete, path = "/end-users/{end_user}", operation_id = "forget_end_user", tag = "End users", security(("key" = ["edit_tools"])),
     params(("end_user" = inline(crate::shapes::EndUserText), Path, description = "What the project calls them")),
     responses((status = 200, body = ForgottenAnswer), (status = 404, description = "No such end user")))]
 pub(crate) async fn forget(

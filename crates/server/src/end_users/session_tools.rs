@@ -10,11 +10,11 @@ use ::user_sessions::{Shown, UserSession};
 use axum::extract::State;
 use calls::{CallError, CallRequest};
 use definitions::format::Format;
+use document::{IntoParams, ToSchema};
 use http::HeaderMap;
 use kernel::{ApprovalId, Permission, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::InSession;
@@ -31,7 +31,7 @@ use crate::tools::ops::Nowhere;
 const FOR_AGENT: &str = "This session has the tools of an agent; use its MCP address.";
 
 /// Read a session
-#[utoipa::path(get, path = "/sessions/{session_id}", operation_id = "fetch_user_session", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(get, path = "/sessions/{session_id}", operation_id = "fetch_user_session", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)), responses((status = 200, body = UserSessionAnswer), (status = 401, description = "The session ended, or this is not its token"),
         (status = 404, description = "No such session")))]
 pub(crate) async fn fetch(InSession(session, _): InSession, State(app): State<App>) -> ApiResult<Json<UserSessionAnswer>> {
@@ -57,7 +57,7 @@ pub struct SessionToolsAnswer {
 }
 
 /// List the tools of a session
-#[utoipa::path(get, path = "/sessions/{session_id}/tools", operation_id = "list_user_session_tools", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(get, path = "/sessions/{session_id}/tools", operation_id = "list_user_session_tools", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path), SessionToolsFormat), responses((status = 200, body = SessionToolsAnswer), (status = 401, description = "The session ended, or this is not its token")))]
 pub(crate) async fn tools(
     InSession(session, scope): InSession,
@@ -92,7 +92,7 @@ pub struct FoundSessionTools {
 }
 
 /// Find tools of a session by what they shall do
-#[utoipa::path(post, path = "/sessions/{session_id}/find", operation_id = "find_user_session_tools", tag = "End users", security(("key" = ["run_tools", "view_tools"]), ("user_session" = [])),
+#[document::path(post, path = "/sessions/{session_id}/find", operation_id = "find_user_session_tools", tag = "End users", security(("key" = ["run_tools", "view_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)), request_body = FindSessionTools, responses((status = 200, body = FoundSessionTools), (status = 401, description = "The session ended, or this is not its token")))]
 pub(crate) async fn find(
     InSession(session, scope): InSession,
@@ -124,7 +124,7 @@ pub struct CallSessionTool {
 ///
 /// As at `/tools/call`, with the accounts of the session's end user. Where an account is missing, the answer is a 409 with the link that the end user
 /// opens to connect it.
-#[utoipa::path(post, path = "/sessions/{session_id}/call", operation_id = "call_user_session_tool", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(post, path = "/sessions/{session_id}/call", operation_id = "call_user_session_tool", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path), ("Idempotency-Key" = inline(Option<crate::shapes::IdempotencyKeyText>), Header, description = "Makes a repeated call return the first result")),
     request_body = CallSessionTool, responses((status = 200, body = crate::tools::call::CallAnswer), (status = 202, body = crate::tools::call::WaitingAnswer, description = "Waits for a person"),
         (status = 401, description = "The session ended, or this is not its token"), (status = 404, description = "The session has no such tool"),
@@ -202,7 +202,7 @@ pub struct ConnectSessionAnswer {
 }
 
 /// Connect an account of a session's end user
-#[utoipa::path(post, path = "/sessions/{session_id}/connect", operation_id = "connect_user_session_account", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(post, path = "/sessions/{session_id}/connect", operation_id = "connect_user_session_account", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)), request_body = ConnectSessionAccount, responses((status = 200, body = ConnectSessionAnswer), (status = 401, description = "The session ended, or this is not its token"),
         (status = 404, description = "The session has no such integration, or may not connect")))]
 pub(crate) async fn connect(
@@ -231,7 +231,7 @@ pub struct SessionAccountsAnswer {
 }
 
 /// List the accounts that a session's end user has of its apps
-#[utoipa::path(get, path = "/sessions/{session_id}/accounts", operation_id = "list_user_session_accounts", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(get, path = "/sessions/{session_id}/accounts", operation_id = "list_user_session_accounts", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)), responses((status = 200, body = SessionAccountsAnswer), (status = 401, description = "The session ended, or this is not its token")))]
 pub(crate) async fn accounts(InSession(session, scope): InSession, State(app): State<App>) -> ApiResult<Json<SessionAccountsAnswer>> {
     let mut rows = app.connections.query(scope, None, None).await?;
@@ -241,7 +241,7 @@ pub(crate) async fn accounts(InSession(session, scope): InSession, State(app): S
 }
 
 /// Approve or deny a call of a session that waits
-#[utoipa::path(post, path = "/sessions/{session_id}/approvals/{approval_id}", operation_id = "decide_user_session_approval", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(post, path = "/sessions/{session_id}/approvals/{approval_id}", operation_id = "decide_user_session_approval", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path), ("approval_id" = Uuid, Path)), request_body = Decision,
     responses((status = 200, body = ApprovalAnswer), (status = 401, description = "The session ended, or this is not its token"), (status = 403, description = "The session does not let its user approve"),
         (status = 404, description = "No such approval of this session"), (status = 409, description = "Decided, used or expired already")))]

@@ -6,13 +6,13 @@ use ::catalog::{Event, Integration};
 use ::user_sessions::{SessionTarget, UserSession};
 use axum::extract::{Path, State};
 use connections::NEWEST;
+use document::ToSchema;
 use http::StatusCode;
 use kernel::{Permission, Scope, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use store::PageSize;
 use triggers::{Labels, NewSubscription, ParentQuery, RowKind, Subscription, TargetKind, TriggerError};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::InSession;
@@ -159,7 +159,7 @@ async fn offered(app: &App, scope: Scope, key: &str) -> Vec<Arc<Integration>> {
 }
 
 /// List what a session's end user can watch
-#[utoipa::path(get, path = "/sessions/{session_id}/events", operation_id = "list_user_session_events", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(get, path = "/sessions/{session_id}/events", operation_id = "list_user_session_events", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)), responses((status = 200, body = SessionEventsAnswer), (status = 401, description = "The session ended, or this is not its token"),
         (status = 403, description = "The session makes no triggers")))]
 pub(crate) async fn events(InSession(session, scope): InSession, State(app): State<App>) -> ApiResult<Json<SessionEventsAnswer>> {
@@ -196,7 +196,7 @@ fn event_body(integration: &Integration, event: &Event) -> SessionEventBody {
 ///
 /// Events start what whoever made the session said. The trigger stays when the session ends. Where an account is missing, the answer is a 409 with
 /// the link that the end user opens to connect it.
-#[utoipa::path(post, path = "/sessions/{session_id}/triggers", operation_id = "create_user_session_trigger", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(post, path = "/sessions/{session_id}/triggers", operation_id = "create_user_session_trigger", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)), request_body = CreateSessionTrigger,
     responses((status = 200, body = SessionTriggerAnswer), (status = 401, description = "The session ended, or this is not its token"), (status = 403, description = "The session makes no triggers"),
         (status = 404, description = "The session has no such integration or event"), (status = 409, description = "An account is missing, or the same is watched already"),
@@ -259,7 +259,7 @@ pub(crate) async fn create(
 }
 
 /// List the triggers that a session's end user made in sessions
-#[utoipa::path(get, path = "/sessions/{session_id}/triggers", operation_id = "list_user_session_triggers", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(get, path = "/sessions/{session_id}/triggers", operation_id = "list_user_session_triggers", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)), responses((status = 200, body = SessionTriggersAnswer), (status = 401, description = "The session ended, or this is not its token"),
         (status = 403, description = "The session makes no triggers")))]
 pub(crate) async fn list(InSession(session, scope): InSession, State(app): State<App>) -> ApiResult<Json<SessionTriggersAnswer>> {
@@ -269,7 +269,7 @@ pub(crate) async fn list(InSession(session, scope): InSession, State(app): State
 }
 
 /// Stop watching
-#[utoipa::path(delete, path = "/sessions/{session_id}/triggers/{trigger_id}", operation_id = "delete_user_session_trigger", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(delete, path = "/sessions/{session_id}/triggers/{trigger_id}", operation_id = "delete_user_session_trigger", tag = "End users", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path), ("trigger_id" = Uuid, Path)), responses((status = 204), (status = 401, description = "The session ended, or this is not its token"),
         (status = 403, description = "The session makes no triggers"), (status = 404, description = "No such trigger of this end user")))]
 pub(crate) async fn delete(

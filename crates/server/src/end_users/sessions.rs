@@ -6,10 +6,10 @@ use std::time::Duration;
 use ::user_sessions::{SessionTarget, Shown, USUAL_LIFETIME, UserSession, UserSessionFilter, UserSessionSettings};
 use axum::Extension;
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use kernel::{Permission, Scope, UserSessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::agents::agent_ref;
@@ -174,7 +174,7 @@ impl UserSessionBody {
 ///
 /// The answer shows the token this once. Whoever holds it can list, find and call the tools of the session, connect accounts of this end user, and
 /// nothing else. It ends with its time, when it is revoked, and with the key or the membership that made it.
-#[utoipa::path(post, path = "/sessions", operation_id = "create_user_session", tag = "End users", security(("key" = ["run_tools"])),
+#[document::path(post, path = "/sessions", operation_id = "create_user_session", tag = "End users", security(("key" = ["run_tools"])),
     request_body = CreateUserSession, responses((status = 200, body = UserSessionAnswer),
         (status = 404, description = "No such integration, tool, agent or account"), (status = 409, description = "The end user has as many sessions as they may")))]
 pub(crate) async fn create(
@@ -284,7 +284,7 @@ async fn pinned(app: &App, user: Scope, settings: UserSessionSettings) -> ApiRes
 }
 
 /// List sessions of end users, newest first
-#[utoipa::path(get, path = "/sessions", operation_id = "list_user_sessions", tag = "End users", security(("key" = ["view_tools"])), params(ListUserSessions),
+#[document::path(get, path = "/sessions", operation_id = "list_user_sessions", tag = "End users", security(("key" = ["view_tools"])), params(ListUserSessions),
     responses((status = 200, body = UserSessionsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -307,7 +307,7 @@ pub(crate) async fn list(
 /// End a session of an end user
 ///
 /// It ends at once and for good, and stays in the list for a while.
-#[utoipa::path(delete, path = "/sessions/{session_id}", operation_id = "revoke_user_session", tag = "End users", security(("key" = ["run_tools"])),
+#[document::path(delete, path = "/sessions/{session_id}", operation_id = "revoke_user_session", tag = "End users", security(("key" = ["run_tools"])),
     params(("session_id" = Uuid, Path)), responses((status = 200, body = UserSessionAnswer), (status = 404, description = "No such session")))]
 pub(crate) async fn revoke(
     Scoped(scope, _): Scoped<RunTools>,

@@ -10,7 +10,7 @@ crate::histories::simple! {
 }
 
 /// Keep an environment from being deployed to
-#[utoipa::path(post, path = "/simple/environments/{environment_id}/guard", operation_id = "guard_environment", tag = "Environments",
+#[document::path(post, path = "/simple/environments/{environment_id}/guard", operation_id = "guard_environment", tag = "Environments",
     security(("key" = ["edit_workflows"])), params(("environment_id" = Uuid, Path)),
     responses((status = 200, body = SimpleAnswer), (status = 404, description = "No such environment")))]
 pub(crate) async fn guard(
@@ -23,7 +23,7 @@ pub(crate) async fn guard(
 }
 
 /// Let an environment be deployed to again
-#[utoipa::path(post, path = "/simple/environments/{environment_id}/unguard", operation_id = "unguard_environment", tag = "Environments",
+#[document::path(post, path = "/simple/environments/{environment_id}/unguard", operation_id = "unguard_environment", tag = "Environments",
     security(("key" = ["edit_workflows"])), params(("environment_id" = Uuid, Path)),
     responses((status = 200, body = SimpleAnswer), (status = 404, description = "No such environment")))]
 pub(crate) async fn unguard(

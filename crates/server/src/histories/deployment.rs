@@ -9,7 +9,7 @@ macro_rules! deployment {
         use axum::extract::State;
         use serde::{Deserialize, Serialize};
         use serde_json::{Map, Value};
-        use utoipa::ToSchema;
+        use document::ToSchema;
 
         use super::history::Revision;
         use $crate::App;
@@ -40,7 +40,7 @@ macro_rules! deployment {
             pub status: &'static str,
         }
 
-        #[utoipa::path(post, path = $deploy_path, operation_id = $deploy, tag = $tag, summary = "Deploy a revision to an environment",
+        #[document::path(post, path = $deploy_path, operation_id = $deploy, tag = $tag, summary = "Deploy a revision to an environment",
             description = "Name one revision, or what it belongs to, and one environment. From now on the environment leads to exactly this revision.",
             security(("key" = ["edit_workflows"])), request_body = DeployRevision,
             responses((status = 200, body = DeployAnswer), (status = 404, description = "No such revision or environment, or it is archived"),

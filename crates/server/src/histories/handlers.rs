@@ -42,7 +42,7 @@ macro_rules! history {
             use kernel::Timestamp;
             use serde::{Deserialize, Serialize};
             use serde_json::{Map, Value};
-            use utoipa::ToSchema;
+            use document::ToSchema;
             use uuid::Uuid;
 
             use $crate::histories::{
@@ -60,7 +60,7 @@ macro_rules! history {
             }
         }
 
-        #[utoipa::path(post, path = $create_path, operation_id = $create, tag = $tag, summary = concat!("Create ", $a_word),
+        #[document::path(post, path = $create_path, operation_id = $create, tag = $tag, summary = concat!("Create ", $a_word),
             security(("key" = ["edit_workflows"])), request_body = CreateArtifact,
             responses((status = 200, body = ArtifactAnswer), (status = 409, description = "The slug is taken")))]
         pub(crate) async fn create(
@@ -71,7 +71,7 @@ macro_rules! history {
             Ok(Json(app.workflows.create_artifact(scope, FAMILY, body.into()).await?.into()))
         }
 
-        #[utoipa::path(get, path = $path, operation_id = $fetch, tag = $tag, summary = concat!("Read ", $a_word),
+        #[document::path(get, path = $path, operation_id = $fetch, tag = $tag, summary = concat!("Read ", $a_word),
             security(("key" = ["view_workflows"])), params(($id = Uuid, Path)),
             responses((status = 200, body = ArtifactAnswer), (status = 404, description = "No such row")))]
         pub(crate) async fn fetch(
@@ -82,7 +82,7 @@ macro_rules! history {
             Ok(Json(app.workflows.artifact(scope, FAMILY, id).await?.into()))
         }
 
-        #[utoipa::path(put, path = $path, operation_id = $edit, tag = $tag, summary = concat!("Change the words of ", $a_word),
+        #[document::path(put, path = $path, operation_id = $edit, tag = $tag, summary = concat!("Change the words of ", $a_word),
             security(("key" = ["edit_workflows"])), params(($id = Uuid, Path)), request_body = EditArtifact,
             responses((status = 200, body = ArtifactAnswer), (status = 400, description = "The ids in path and body differ"),
                 (status = 404, description = "No such row, or it is archived")))]
@@ -96,7 +96,7 @@ macro_rules! history {
             Ok(Json(app.workflows.edit(scope, FAMILY, id, edit).await?.into()))
         }
 
-        #[utoipa::path(post, path = $archive_path, operation_id = $archive, tag = $tag, summary = concat!("Archive ", $a_word),
+        #[document::path(post, path = $archive_path, operation_id = $archive, tag = $tag, summary = concat!("Archive ", $a_word),
             security(("key" = ["edit_workflows"])), params(($id = Uuid, Path)),
             responses((status = 200, body = ArtifactAnswer), (status = 404, description = "No such row")))]
         pub(crate) async fn archive(
@@ -107,7 +107,7 @@ macro_rules! history {
             Ok(Json(app.workflows.archive_artifact(scope, FAMILY, id, true).await?.into()))
         }
 
-        #[utoipa::path(post, path = $unarchive_path, operation_id = $unarchive, tag = $tag, summary = concat!("Bring ", $a_word, " back"),
+        #[document::path(post, path = $unarchive_path, operation_id = $unarchive, tag = $tag, summary = concat!("Bring ", $a_word, " back"),
             security(("key" = ["edit_workflows"])), params(($id = Uuid, Path)),
             responses((status = 200, body = ArtifactAnswer), (status = 404, description = "No such row")))]
         pub(crate) async fn unarchive(
@@ -118,7 +118,7 @@ macro_rules! history {
             Ok(Json(app.workflows.archive_artifact(scope, FAMILY, id, false).await?.into()))
         }
 
-        #[utoipa::path(post, path = $query_path, operation_id = $query, tag = $tag, summary = concat!("List ", $words, ", newest first"),
+        #[document::path(post, path = $query_path, operation_id = $query, tag = $tag, summary = concat!("List ", $words, ", newest first"),
             security(("key" = ["view_workflows"])), params(FilterParams), request_body = QueryArtifacts,
             responses((status = 200, body = ArtifactsAnswer)))]
         pub(crate) async fn query(
@@ -130,7 +130,7 @@ macro_rules! history {
             Ok(Json(histories::artifacts(&app, scope, FAMILY, pairs.fill(FAMILY, body.into())?).await?.into()))
         }
 
-        #[utoipa::path(post, path = $create_variant_path, operation_id = $create_variant, tag = $tag,
+        #[document::path(post, path = $create_variant_path, operation_id = $create_variant, tag = $tag,
             summary = concat!("Create a variant of ", $a_word), security(("key" = ["edit_workflows"])), request_body = CreateVariant,
             responses((status = 200, body = VariantAnswer), (status = 404, description = "What it shall belong to is not there"),
                 (status = 409, description = "The slug is taken")))]
@@ -142,7 +142,7 @@ macro_rules! history {
             Ok(Json(app.workflows.create_variant(scope, FAMILY, body.into()).await?.into()))
         }
 
-        #[utoipa::path(get, path = $variant_path, operation_id = $fetch_variant, tag = $tag,
+        #[document::path(get, path = $variant_path, operation_id = $fetch_variant, tag = $tag,
             summary = concat!("Read a variant of ", $a_word), security(("key" = ["view_workflows"])), params(($variant_id = Uuid, Path)),
             responses((status = 200, body = VariantAnswer), (status = 404, description = "No such row")))]
         pub(crate) async fn fetch_variant(
@@ -153,7 +153,7 @@ macro_rules! history {
             Ok(Json(app.workflows.variant(scope, FAMILY, id).await?.into()))
         }
 
-        #[utoipa::path(put, path = $variant_path, operation_id = $edit_variant, tag = $tag,
+        #[document::path(put, path = $variant_path, operation_id = $edit_variant, tag = $tag,
             summary = concat!("Change the words of a variant of ", $a_word), security(("key" = ["edit_workflows"])),
             params(($variant_id = Uuid, Path)), request_body = EditVariant,
             responses((status = 200, body = VariantAnswer), (status = 400, description = "The ids in path and body differ"),
@@ -168,7 +168,7 @@ macro_rules! history {
             Ok(Json(app.workflows.edit_variant(scope, FAMILY, id, words).await?.into()))
         }
 
-        #[utoipa::path(post, path = $archive_variant_path, operation_id = $archive_variant, tag = $tag,
+        #[document::path(post, path = $archive_variant_path, operation_id = $archive_variant, tag = $tag,
             summary = concat!("Archive a variant of ", $a_word), description = "Its revisions are archived with it.",
             security(("key" = ["edit_workflows"])), params(($variant_id = Uuid, Path)),
             responses((status = 200, body = VariantAnswer), (status = 404, description = "No such row")))]
@@ -180,7 +180,7 @@ macro_rules! history {
             Ok(Json(app.workflows.archive_variant(scope, FAMILY, id, true).await?.into()))
         }
 
-        #[utoipa::path(post, path = $unarchive_variant_path, operation_id = $unarchive_variant, tag = $tag,
+        #[document::path(post, path = $unarchive_variant_path, operation_id = $unarchive_variant, tag = $tag,
             summary = concat!("Bring a variant of ", $a_word, " back"), description = "All its revisions come back with it.",
             security(("key" = ["edit_workflows"])), params(($variant_id = Uuid, Path)),
             responses((status = 200, body = VariantAnswer), (status = 404, description = "No such row")))]
@@ -192,7 +192,7 @@ macro_rules! history {
             Ok(Json(app.workflows.archive_variant(scope, FAMILY, id, false).await?.into()))
         }
 
-        #[utoipa::path(post, path = $query_variants_path, operation_id = $query_variants, tag = $tag,
+        #[document::path(post, path = $query_variants_path, operation_id = $query_variants, tag = $tag,
             summary = concat!("List variants of ", $words, ", newest first"), security(("key" = ["view_workflows"])), params(FilterParams),
             request_body = QueryVariants, responses((status = 200, body = VariantsAnswer)))]
         pub(crate) async fn query_variants(
@@ -204,7 +204,7 @@ macro_rules! history {
             Ok(Json(histories::variants(&app, scope, FAMILY, pairs.fill(FAMILY, body.into())?).await?.into()))
         }
 
-        #[utoipa::path(post, path = $fork_path, operation_id = $fork, tag = $tag, summary = concat!("Fork a variant of ", $a_word),
+        #[document::path(post, path = $fork_path, operation_id = $fork, tag = $tag, summary = concat!("Fork a variant of ", $a_word),
             description = "Copies every revision that is not archived, oldest first, up to the pinned one.",
             security(("key" = ["edit_workflows"])), request_body = ForkVariant,
             responses((status = 200, body = VariantAnswer), (status = 400, description = "No such variant or revision, or nothing to copy"),
@@ -217,7 +217,7 @@ macro_rules! history {
             Ok(Json(app.workflows.fork(scope, FAMILY, body.into()).await?.into()))
         }
 
-        #[utoipa::path(post, path = $create_revision_path, operation_id = $create_revision, tag = $tag,
+        #[document::path(post, path = $create_revision_path, operation_id = $create_revision, tag = $tag,
             summary = concat!("Create the first revision of a variant of ", $a_word),
             description = "Version 0, without data; a commit carries data.", security(("key" = ["edit_workflows"])),
             request_body = CreateRevision,
@@ -231,7 +231,7 @@ macro_rules! history {
             Ok(Json(app.workflows.create_first(scope, FAMILY, body.into()).await?.into()))
         }
 
-        #[utoipa::path(post, path = $commit_path, operation_id = $commit, tag = $tag,
+        #[document::path(post, path = $commit_path, operation_id = $commit, tag = $tag,
             summary = concat!("Commit a revision of ", $a_word), security(("key" = ["edit_workflows"])), request_body = CommitRevision,
             responses((status = 200, body = CommitAnswer),
                 (status = 400, description = "Both of data and delta, or neither where there is data"),
@@ -246,7 +246,7 @@ macro_rules! history {
             Ok(Json(histories::commit(&app, scope, FAMILY, body.into()).await?.into()))
         }
 
-        #[utoipa::path(get, path = $revision_path, operation_id = $fetch_revision, tag = $tag,
+        #[document::path(get, path = $revision_path, operation_id = $fetch_revision, tag = $tag,
             summary = concat!("Read a revision of ", $a_word), security(("key" = ["view_workflows"])), params(($revision_id = Uuid, Path)),
             responses((status = 200, body = RevisionAnswer), (status = 404, description = "No such row")))]
         pub(crate) async fn fetch_revision(
@@ -257,7 +257,7 @@ macro_rules! history {
             Ok(Json(app.workflows.revision(scope, FAMILY, id).await?.into()))
         }
 
-        #[utoipa::path(put, path = $revision_path, operation_id = $edit_revision, tag = $tag,
+        #[document::path(put, path = $revision_path, operation_id = $edit_revision, tag = $tag,
             summary = concat!("Change the words of a revision of ", $a_word), description = "Its data, message and version never change.",
             security(("key" = ["edit_workflows"])), params(($revision_id = Uuid, Path)), request_body = EditRevision,
             responses((status = 200, body = RevisionAnswer), (status = 400, description = "The ids in path and body differ"),
@@ -272,7 +272,7 @@ macro_rules! history {
             Ok(Json(app.workflows.edit_revision(scope, FAMILY, id, words).await?.into()))
         }
 
-        #[utoipa::path(post, path = $archive_revision_path, operation_id = $archive_revision, tag = $tag,
+        #[document::path(post, path = $archive_revision_path, operation_id = $archive_revision, tag = $tag,
             summary = concat!("Archive a revision of ", $a_word), security(("key" = ["edit_workflows"])),
             params(($revision_id = Uuid, Path)),
             responses((status = 200, body = RevisionAnswer), (status = 404, description = "No such row")))]
@@ -284,7 +284,7 @@ macro_rules! history {
             Ok(Json(app.workflows.archive_revision(scope, FAMILY, id, true).await?.into()))
         }
 
-        #[utoipa::path(post, path = $unarchive_revision_path, operation_id = $unarchive_revision, tag = $tag,
+        #[document::path(post, path = $unarchive_revision_path, operation_id = $unarchive_revision, tag = $tag,
             summary = concat!("Bring a revision of ", $a_word, " back"), security(("key" = ["edit_workflows"])),
             params(($revision_id = Uuid, Path)),
             responses((status = 200, body = RevisionAnswer), (status = 404, description = "No such row")))]
@@ -296,7 +296,7 @@ macro_rules! history {
             Ok(Json(app.workflows.archive_revision(scope, FAMILY, id, false).await?.into()))
         }
 
-        #[utoipa::path(post, path = $query_revisions_path, operation_id = $query_revisions, tag = $tag,
+        #[document::path(post, path = $query_revisions_path, operation_id = $query_revisions, tag = $tag,
             summary = concat!("List revisions of ", $words, ", newest first"), security(("key" = ["view_workflows"])),
             params(FilterParams), request_body = QueryRevisions, responses((status = 200, body = RevisionsAnswer)))]
         pub(crate) async fn query_revisions(
@@ -308,7 +308,7 @@ macro_rules! history {
             Ok(Json(histories::revisions(&app, scope, FAMILY, pairs.fill(FAMILY, body.into())?).await?.into()))
         }
 
-        #[utoipa::path(post, path = $log_path, operation_id = $log, tag = $tag,
+        #[document::path(post, path = $log_path, operation_id = $log, tag = $tag,
             summary = concat!("Read the history of a variant of ", $a_word, ", newest first"), description = "Archived revisions are passed over.",
             security(("key" = ["view_workflows"])), request_body = LogRevisions,
             responses((status = 200, body = RevisionsAnswer), (status = 404, description = "No such row")))]
@@ -320,7 +320,7 @@ macro_rules! history {
             Ok(Json(histories::log(&app, scope, FAMILY, body.into()).await?.into()))
         }
 
-        #[utoipa::path(post, path = $retrieve_path, operation_id = $retrieve, tag = $tag,
+        #[document::path(post, path = $retrieve_path, operation_id = $retrieve, tag = $tag,
             summary = concat!("Find a revision of ", $a_word, " by references"),
             description = "Archived rows are found too. Direct references that lead nowhere answer `count` 0.",
             security(("key" = ["view_workflows"])), request_body = RetrieveRevision,
@@ -334,7 +334,7 @@ macro_rules! history {
             Ok(Json(histories::retrieve(&app, scope, FAMILY, body.into()).await?.into()))
         }
 
-        #[utoipa::path(post, path = $resolve_path, operation_id = $resolve, tag = $tag,
+        #[document::path(post, path = $resolve_path, operation_id = $resolve, tag = $tag,
             summary = concat!("Read a revision of ", $a_word, " with its embeds in place"), security(("key" = ["view_workflows"])),
             request_body = ResolveRevision,
             responses((status = 200, body = ResolveAnswer),

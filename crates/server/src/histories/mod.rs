@@ -13,10 +13,10 @@ mod work;
 use ::workflows::changeset::Operations;
 use ::workflows::embed::{EmbedLimits, ErrorPolicy};
 use ::workflows::{Change, Delta, Edit, Family, NewArtifact, Reference, References, Retrieved, RowKind, Simple, Words, WorkflowError};
+use document::ToSchema;
 use kernel::{ArtifactId, RevisionId, Scope, VariantId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;

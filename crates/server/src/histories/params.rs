@@ -2,11 +2,11 @@
 
 use ::workflows::Family;
 use axum::extract::FromRequestParts;
+use document::IntoParams;
 use http::request::Parts;
 use kernel::suggest;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{HistoryQuery, Order, RefBody};

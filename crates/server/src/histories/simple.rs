@@ -14,7 +14,7 @@ macro_rules! simple {
         use kernel::ArtifactId;
         use serde::{Deserialize, Serialize};
         use serde_json::{Map, Value};
-        use utoipa::ToSchema;
+        use document::ToSchema;
         use uuid::Uuid;
 
         use $crate::App;
@@ -129,7 +129,7 @@ macro_rules! simple {
             }
         }
 
-        #[utoipa::path(post, path = $create_path, operation_id = $create, tag = $tag, summary = concat!("Create ", $a_word, " with its data"),
+        #[document::path(post, path = $create_path, operation_id = $create, tag = $tag, summary = concat!("Create ", $a_word, " with its data"),
             description = "Makes a variant of the same slug, an empty version 0 and, with `data`, version 1.",
             security(("key" = ["edit_workflows"])), request_body = CreateSimple,
             responses((status = 200, body = SimpleAnswer), (status = 409, description = "The slug is taken")))]
@@ -142,7 +142,7 @@ macro_rules! simple {
             Ok(Json(app.workflows.create_simple(scope, FAMILY, artifact.into(), data).await?.into()))
         }
 
-        #[utoipa::path(get, path = $path, operation_id = $fetch, tag = $tag, summary = concat!("Read ", $a_word, " with its newest data"),
+        #[document::path(get, path = $path, operation_id = $fetch, tag = $tag, summary = concat!("Read ", $a_word, " with its newest data"),
             security(("key" = ["view_workflows"])), params(($id = Uuid, Path)),
             responses((status = 200, body = SimpleAnswer), (status = 404, description = "No such row")))]
         pub(crate) async fn fetch(
@@ -153,7 +153,7 @@ macro_rules! simple {
             Ok(Json(app.workflows.simple(scope, FAMILY, id).await?.into()))
         }
 
-        #[utoipa::path(put, path = $path, operation_id = $edit, tag = $tag, summary = concat!("Change ", $a_word, " and its data"),
+        #[document::path(put, path = $path, operation_id = $edit, tag = $tag, summary = concat!("Change ", $a_word, " and its data"),
             description = "With `data` a new version of the default variant is made; without, its data stays.",
             security(("key" = ["edit_workflows"])), params(($id = Uuid, Path)), request_body = EditSimple,
             responses((status = 200, body = SimpleAnswer), (status = 400, description = "The ids in path and body differ"),
@@ -169,7 +169,7 @@ macro_rules! simple {
             Ok(Json(app.workflows.edit_simple(scope, FAMILY, id, edit, data).await?.into()))
         }
 
-        #[utoipa::path(post, path = $archive_path, operation_id = $archive, tag = $tag, summary = concat!("Archive ", $a_word, " as a whole"),
+        #[document::path(post, path = $archive_path, operation_id = $archive, tag = $tag, summary = concat!("Archive ", $a_word, " as a whole"),
             security(("key" = ["edit_workflows"])), params(($id = Uuid, Path)),
             responses((status = 200, body = SimpleAnswer), (status = 404, description = "No such row")))]
         pub(crate) async fn archive(
@@ -181,7 +181,7 @@ macro_rules! simple {
             Ok(Json(app.workflows.simple(scope, FAMILY, id).await?.into()))
         }
 
-        #[utoipa::path(post, path = $unarchive_path, operation_id = $unarchive, tag = $tag,
+        #[document::path(post, path = $unarchive_path, operation_id = $unarchive, tag = $tag,
             summary = concat!("Bring ", $a_word, " back as a whole"), security(("key" = ["edit_workflows"])), params(($id = Uuid, Path)),
             responses((status = 200, body = SimpleAnswer), (status = 404, description = "No such row")))]
         pub(crate) async fn unarchive(
@@ -193,7 +193,7 @@ macro_rules! simple {
             Ok(Json(app.workflows.simple(scope, FAMILY, id).await?.into()))
         }
 
-        #[utoipa::path(post, path = $query_path, operation_id = $query, tag = $tag,
+        #[document::path(post, path = $query_path, operation_id = $query, tag = $tag,
             summary = concat!("List ", $words, " with their newest data, newest first"),
             description = "Flags are those of the newest revision.", security(("key" = ["view_workflows"])),
             params(FilterParams), request_body = QueryArtifacts, responses((status = 200, body = SimplesAnswer)))]

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
@@ -20,7 +22,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::ServiceExt;
 
 use self::io::{Answer, Monitored, Upload};
 use self::open::{Admitted, Open};
@@ -50,6 +51,16 @@ pub struct ConnectionLimits {
 
 /// Serves until `stop` is ready, then until what is in flight has ended.
 pub async fn listen(listener: TcpListener, service: Service, limits: ConnectionLimits, stop: impl Future<Output = ()>) {
+    listen_with(listener, move |request| service.clone().answer(request), limits, stop).await;
+}
+
+/// The same with whatever answers.
+async fn listen_with<F: Future<Output = Response> + Send + 'static>(
+    listener: TcpListener,
+    answer: impl Fn(Request) -> F + Clone + Send + Sync + 'static,
+    limits: ConnectionLimits,
+    stop: impl Future<Output = ()>,
+) {
     let open = Arc::new(Open::new(limits));
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     let mut stop = pin!(stop);
@@ -72,8 +83,8 @@ pub async fn listen(listener: TcpListener, service: Service, limits: ConnectionL
         };
         match open.admit(peer.ip()) {
             Some(admitted) => {
-                let (service, stopping) = (service.clone(), stopping.clone());
-                tasks.spawn(serve(stream, Peer(peer.ip()), service, admitted, stopping));
+                let (answer, stopping) = (answer.clone(), stopping.clone());
+                tasks.spawn(serve(stream, Peer(peer.ip()), answer, admitted, stopping));
             }
             None => refuse(&stream),
         }
@@ -89,24 +100,28 @@ fn refuse(stream: &TcpStream) {
     let _ = stream.try_write(FULL);
 }
 
-async fn serve(stream: TcpStream, peer: Peer, service: Service, admitted: Admitted, stopping: CancellationToken) {
+async fn serve<F: Future<Output = Response> + Send + 'static>(
+    stream: TcpStream,
+    peer: Peer,
+    answer: impl Fn(Request) -> F + Clone + Send + Sync + 'static,
+    admitted: Admitted,
+    stopping: CancellationToken,
+) {
     let _ = stream.set_nodelay(true);
     let activity = admitted.activity();
-    let answer = {
+    let answer_watched = {
         let activity = activity.clone();
         service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-            let (service, under_way) = (service.clone(), activity.begin());
+            let under_way = activity.begin();
             let mut request = request.map(|body| Body::new(Upload::new(body, under_way.receiving())));
             request.extensions_mut().insert(peer);
-            async move {
-                let Ok(response) = service.oneshot(request).await;
-                Ok::<_, Infallible>(response.map(|body| Answer::new(body, under_way)))
-            }
+            let answered = answer(request);
+            async move { Ok::<_, Infallible>(answered.await.map(|body| Answer::new(body, under_way))) }
         })
     };
     let builder = Builder::new(TokioExecutor::new());
     let io = TokioIo::new(Monitored::new(stream, activity.clone()));
-    let mut connection = pin!(builder.serve_connection(io, answer));
+    let mut connection = pin!(builder.serve_connection(io, answer_watched));
     let limits = admitted.limits();
     let mut look_again = Instant::now() + limits.header;
     let mut is_stopping = false;

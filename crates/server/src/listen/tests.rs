@@ -5,8 +5,7 @@ use futures_util::StreamExt;
 use http::{Request, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
-use tower::Layer;
-use tower::util::MapRequestLayer;
+use tower::ServiceExt;
 
 use super::*;
 
@@ -34,11 +33,14 @@ async fn start(limits: ConnectionLimits) -> (std::net::SocketAddr, oneshot::Send
         .route("/stream", get(async move || ticks()))
         .route("/long", get(async || vec![b'x'; 64 << 20]))
         .route("/upload", post(async |body: Bytes| body.len().to_string()));
-    let service = MapRequestLayer::new(crate::edge::mount::normalise as fn(axum::extract::Request) -> axum::extract::Request).layer(router);
+    let answer = move |request| {
+        let router = router.clone();
+        async move { router.oneshot(request).await.unwrap() }
+    };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
-    let served = tokio::spawn(listen(listener, service, limits, async move {
+    let served = tokio::spawn(listen_with(listener, answer, limits, async move {
         // Whoever does not stop it wants it to go on.
         if stopped.await.is_err() {
             std::future::pending::<()>().await;

@@ -20,7 +20,7 @@ use crate::tools::ops::{Inside, Own};
 /// Speak the Model Context Protocol with the tools of an agent
 ///
 /// The same as `/mcp`, with exactly the tools that the agent may use right now. The key needs `run_agents` and `run_tools`.
-#[utoipa::path(post, path = "/mcp/agents/{agent_id}", operation_id = "mcp_agent", tag = "MCP", security(("key" = ["run_agents", "run_tools"])),
+#[document::path(post, path = "/mcp/agents/{agent_id}", operation_id = "mcp_agent", tag = "MCP", security(("key" = ["run_agents", "run_tools"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path), McpMode), request_body(content = JsonRpcBody, description = "A JSON-RPC message, or several"),
     responses((status = 200, body = JsonRpcBody, description = "The answer, as JSON or as a stream of events"), (status = 202, description = "Taken"),
         (status = 400, body = JsonRpcBody, description = "Not a message, or of a revision that is not spoken here"), (status = 401, description = "No key, or a bad one"),
@@ -40,7 +40,7 @@ pub(crate) async fn post(
 }
 
 /// Hear of changes of an agent's list, in revisions before 2026-07-28
-#[utoipa::path(get, path = "/mcp/agents/{agent_id}", operation_id = "mcp_agent_changes", tag = "MCP", security(("key" = ["run_agents", "run_tools"])),
+#[document::path(get, path = "/mcp/agents/{agent_id}", operation_id = "mcp_agent_changes", tag = "MCP", security(("key" = ["run_agents", "run_tools"])),
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path), McpMode),
     responses((status = 200, description = "A stream of events"), (status = 401, description = "No key, or a bad one"), (status = 404, description = "No such agent"),
         (status = 405, description = "A newer revision, which posts `subscriptions/listen`"), (status = 406, description = "The client takes no events"),

@@ -2,8 +2,8 @@
 
 use axum::Extension;
 use axum::extract::State;
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::agents::agent_ref;
@@ -50,21 +50,21 @@ fn describe(app: &App, path: &str, scopes: &[&'static str]) -> Json<ResourceMeta
 }
 
 /// How to get in
-#[utoipa::path(get, path = "/.well-known/oauth-protected-resource", operation_id = "mcp_resource_metadata_root", tag = "MCP",
+#[document::path(get, path = "/.well-known/oauth-protected-resource", operation_id = "mcp_resource_metadata_root", tag = "MCP",
     responses((status = 200, body = ResourceMetadata)))]
 pub(crate) async fn root(State(app): State<App>) -> Json<ResourceMetadata> {
     describe(&app, "/mcp", &["run_tools"])
 }
 
 /// How to get into `/mcp`
-#[utoipa::path(get, path = "/.well-known/oauth-protected-resource/mcp", operation_id = "mcp_resource_metadata", tag = "MCP",
+#[document::path(get, path = "/.well-known/oauth-protected-resource/mcp", operation_id = "mcp_resource_metadata", tag = "MCP",
     responses((status = 200, body = ResourceMetadata)))]
 pub(crate) async fn project(State(app): State<App>, asked: Option<Extension<AskedPath>>) -> Json<ResourceMetadata> {
     describe(&app, &known_as(asked, "/mcp"), &["run_tools"])
 }
 
 /// How to get into `/mcp/agents/{agent_id}`
-#[utoipa::path(get, path = "/.well-known/oauth-protected-resource/mcp/agents/{agent_id}", operation_id = "mcp_agent_resource_metadata", tag = "MCP",
+#[document::path(get, path = "/.well-known/oauth-protected-resource/mcp/agents/{agent_id}", operation_id = "mcp_agent_resource_metadata", tag = "MCP",
     params(("agent_id" = inline(crate::shapes::AgentIdText), Path)), responses((status = 200, body = ResourceMetadata)))]
 pub(crate) async fn agent(
     State(app): State<App>,

@@ -15,13 +15,13 @@ use ::mcp::{Answer, Approver, Domains, SearchMode, Searchable, Surface};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use document::{IntoParams, ToSchema};
 use futures_util::StreamExt;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use kernel::json::{Unread, parse};
 use kernel::{Budget, Permission, ProjectId, Scope};
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
 
 use crate::edge::extract::read_body;
 use crate::edge::{ApiError, ApiResult, Json};

@@ -14,7 +14,7 @@ use crate::edge::{ApiResult, QueryOf};
 /// Speak the Model Context Protocol with the tools of the project
 ///
 /// Streamable HTTP, revisions 2025-03-26 to 2026-07-28. The tools are the actions of every connection that can be used, and the workflows.
-#[utoipa::path(post, path = "/mcp", operation_id = "mcp", tag = "MCP", security(("key" = ["run_tools"])), params(McpMode),
+#[document::path(post, path = "/mcp", operation_id = "mcp", tag = "MCP", security(("key" = ["run_tools"])), params(McpMode),
     request_body(content = JsonRpcBody, description = "A JSON-RPC message, or several"),
     responses((status = 200, body = JsonRpcBody, description = "The answer, as JSON or as a stream of events"), (status = 202, description = "Taken"),
         (status = 400, body = JsonRpcBody, description = "Not a message, or of a revision that is not spoken here"), (status = 401, description = "No key, or a bad one"),
@@ -32,7 +32,7 @@ pub(crate) async fn post(
 }
 
 /// Hear of changes of the list, in revisions before 2026-07-28
-#[utoipa::path(get, path = "/mcp", operation_id = "mcp_changes", tag = "MCP", security(("key" = ["run_tools"])), params(McpMode),
+#[document::path(get, path = "/mcp", operation_id = "mcp_changes", tag = "MCP", security(("key" = ["run_tools"])), params(McpMode),
     responses((status = 200, description = "A stream of events"), (status = 401, description = "No key, or a bad one"),
         (status = 405, description = "A newer revision, which posts `subscriptions/listen`"), (status = 406, description = "The client takes no events"),
         (status = 429, description = "The key listens on as many streams as it may")))]

@@ -17,7 +17,7 @@ use crate::end_users::session_tools::shown;
 /// Speak the Model Context Protocol with the tools of a session
 ///
 /// The same as `/mcp`, with exactly what the session lets its end user use, through accounts of theirs.
-#[utoipa::path(post, path = "/mcp/sessions/{session_id}", operation_id = "mcp_session", tag = "MCP", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(post, path = "/mcp/sessions/{session_id}", operation_id = "mcp_session", tag = "MCP", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)), request_body(content = JsonRpcBody, description = "A JSON-RPC message, or several"),
     responses((status = 200, body = JsonRpcBody, description = "The answer, as JSON or as a stream of events"), (status = 202, description = "Taken"),
         (status = 400, body = JsonRpcBody, description = "Not a message, or of a revision that is not spoken here"), (status = 401, description = "The session ended, or this is not its token"),
@@ -35,7 +35,7 @@ pub(crate) async fn post(
 }
 
 /// Hear of changes of a session's list, in revisions before 2026-07-28
-#[utoipa::path(get, path = "/mcp/sessions/{session_id}", operation_id = "mcp_session_changes", tag = "MCP", security(("key" = ["run_tools"]), ("user_session" = [])),
+#[document::path(get, path = "/mcp/sessions/{session_id}", operation_id = "mcp_session_changes", tag = "MCP", security(("key" = ["run_tools"]), ("user_session" = [])),
     params(("session_id" = Uuid, Path)),
     responses((status = 200, description = "A stream of events"), (status = 401, description = "The session ended, or this is not its token"),
         (status = 404, description = "No such session"), (status = 405, description = "A newer revision, which posts `subscriptions/listen`"),

@@ -37,7 +37,7 @@ impl FromRequestParts<App> for ShownKey {
 /// Speak the Model Context Protocol with the tools of a session of the tool router
 ///
 /// The same as `/mcp`, with exactly the tools that the session lists, under their slugs.
-#[utoipa::path(post, path = "/tool_router/{router_session_id}/mcp", operation_id = "mcp_tool_router", tag = "MCP",
+#[document::path(post, path = "/tool_router/{router_session_id}/mcp", operation_id = "mcp_tool_router", tag = "MCP",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)),
     request_body(content = JsonRpcBody, description = "A JSON-RPC message, or several"),
     responses((status = 200, body = JsonRpcBody, description = "The answer, as JSON or as a stream of events"), (status = 202, description = "Taken"),
@@ -57,7 +57,7 @@ pub(crate) async fn post(
 }
 
 /// Hear of changes of the list, in revisions before 2026-07-28
-#[utoipa::path(get, path = "/tool_router/{router_session_id}/mcp", operation_id = "mcp_tool_router_changes", tag = "MCP",
+#[document::path(get, path = "/tool_router/{router_session_id}/mcp", operation_id = "mcp_tool_router_changes", tag = "MCP",
     security(("key" = ["run_tools"]), ("composio_key" = [])), params(("router_session_id" = String, Path)),
     responses((status = 200, description = "A stream of events"), (status = 401, description = "No key, or a bad one"), (status = 404, description = "No such session"),
         (status = 405, description = "A newer revision, which posts `subscriptions/listen`"), (status = 406, description = "The client takes no events"),

@@ -3,13 +3,13 @@
 use agent_runs::stream::Completion;
 use axum::extract::State;
 use axum::response::Response;
+use document::ToSchema;
 use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
 use super::begin::{Begun, Question, begin};
-use super::error::{ModelApiError, ModelFailure, ModelFailures};
+use super::error::{ModelApiError, ModelFailure};
 use super::follow::{Following, said};
 use super::function;
 use crate::App;
@@ -61,9 +61,9 @@ pub struct StreamOptions {
 /// Speaks OpenAI's chat completions, streamed and not. The agent's own tools run here, and calls of the client's tools come back as
 /// `tool_calls`. Where a person has to decide, the answer says where, and the next message goes on with the same run. A client that hangs
 /// up cancels the run.
-#[utoipa::path(post, path = "/v1/chat/completions", operation_id = "create_agent_completion", tag = "Agents as models", security(("key" = ["run_workflows"])), request_body = ChatCompletion,
+#[document::path(post, path = "/v1/chat/completions", operation_id = "create_agent_completion", tag = "Agents as models", security(("key" = ["run_workflows"])), request_body = ChatCompletion,
     responses((status = 200, body = Object, description = "A completion, or with `stream` a stream of chunks"),
-        ModelFailures,
+        super::failures::ModelFailures,
         (status = 413, body = ModelFailure, description = "The request body is larger than the limit"),
         (status = 415, body = ModelFailure, description = "The request body is not JSON"),
         (status = 503, body = ModelFailure, description = "The database is not there now")))]

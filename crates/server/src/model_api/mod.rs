@@ -3,21 +3,23 @@
 mod begin;
 pub mod completions;
 pub mod error;
+#[cfg(feature = "describe")]
+mod failures;
 mod follow;
 mod input;
 pub mod responses;
 
 use axum::extract::State;
+use document::ToSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::ViewWorkflows;
 use crate::edge::{ApiError, Json, Scoped};
 
 use begin::{AGENT, agents};
-use error::{ModelApiError, ModelFailure, ModelFailures};
+use error::{ModelApiError, ModelFailure};
 
 /// The agents of a project, as models.
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,8 +38,8 @@ pub struct ModelBody {
 }
 
 /// Agents as models
-#[utoipa::path(get, path = "/v1/models", operation_id = "list_agent_models", tag = "Agents as models", security(("key" = ["view_workflows"])),
-    responses((status = 200, body = ModelList), ModelFailures,
+#[document::path(get, path = "/v1/models", operation_id = "list_agent_models", tag = "Agents as models", security(("key" = ["view_workflows"])),
+    responses((status = 200, body = ModelList), failures::ModelFailures,
         (status = 503, body = ModelFailure, description = "The database is not there now")))]
 pub(crate) async fn models(
     scoped: Result<Scoped<ViewWorkflows>, ApiError>,

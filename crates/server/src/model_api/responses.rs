@@ -3,14 +3,14 @@
 use agent_runs::stream::{Response as AgentResponse, ResponseFrame, run_of_response};
 use axum::extract::State;
 use axum::response::Response;
+use document::ToSchema;
 use http::HeaderMap;
 use kernel::RunId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
 use super::begin::{Begun, Question, begin};
-use super::error::{ModelApiError, ModelFailure, ModelFailures};
+use super::error::{ModelApiError, ModelFailure};
 use super::follow::{Following, said};
 use super::{function, input};
 use crate::App;
@@ -60,9 +60,9 @@ pub struct FunctionTool {
 /// Speaks OpenAI's Responses, streamed and not. The agent's own tools run here, and calls of the client's tools come back as items of type
 /// `function_call`; their outputs go on, with `previous_response_id` or with the items of the answer before them. Where a person has to
 /// decide, the answer says where, and the next one goes on with the same run. A client that hangs up cancels the run.
-#[utoipa::path(post, path = "/v1/responses", operation_id = "create_agent_response", tag = "Agents as models", security(("key" = ["run_workflows"])), request_body = ResponseRequest,
+#[document::path(post, path = "/v1/responses", operation_id = "create_agent_response", tag = "Agents as models", security(("key" = ["run_workflows"])), request_body = ResponseRequest,
     responses((status = 200, body = Object, description = "A response, or with `stream` a stream of events"),
-        ModelFailures,
+        super::failures::ModelFailures,
         (status = 413, body = ModelFailure, description = "The request body is larger than the limit"),
         (status = 415, body = ModelFailure, description = "The request body is not JSON"),
         (status = 503, body = ModelFailure, description = "The database is not there now")))]

@@ -3,10 +3,10 @@
 use ::grants::{Challenge, Client, Refusal, Surface, read_scope};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use document::{IntoParams, ToSchema};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use kernel::PermissionSet;
 use people::SignedIn;
-use utoipa::{IntoParams, ToSchema};
 
 use super::consent::{self, Asked, Way};
 use super::form::Fields;
@@ -132,7 +132,7 @@ impl Wish {
 ///
 /// A page for people. Whoever is not signed in signs in first. The answer goes to `redirect_uri` with `code`, `state` and `iss`, or with `error`;
 /// where that address cannot be trusted, the error is a page.
-#[utoipa::path(get, path = "/oauth/authorize", operation_id = "show_consent", tag = "OAuth", params(AuthorizeQuery),
+#[document::path(get, path = "/oauth/authorize", operation_id = "show_consent", tag = "OAuth", params(AuthorizeQuery),
     responses((status = 200, description = "The page that asks", body = String, content_type = "text/html"), (status = 303, description = "To sign in, or back to the client with an error"),
         (status = 400, description = "The client or the address to return to is not known", body = String, content_type = "text/html")))]
 pub(crate) async fn show(State(app): State<App>, headers: HeaderMap, uri: http::Uri) -> Response {
@@ -145,7 +145,7 @@ pub(crate) async fn show(State(app): State<App>, headers: HeaderMap, uri: http::
 }
 
 /// Take what a person decided about a client
-#[utoipa::path(post, path = "/oauth/authorize", operation_id = "decide_consent", tag = "OAuth",
+#[document::path(post, path = "/oauth/authorize", operation_id = "decide_consent", tag = "OAuth",
     request_body(content = ConsentForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 303, description = "Back to the client, with a code or an error"), (status = 200, description = "The page for another project", body = String, content_type = "text/html"),
         (status = 400, description = "The form is none of ours, or the client is not known", body = String, content_type = "text/html"),

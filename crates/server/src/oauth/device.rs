@@ -4,10 +4,10 @@ use ::grants::{DeviceDecision, Refusal, Surface, read_scope};
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use document::{IntoParams, ToSchema};
 use http::{HeaderMap, StatusCode};
 use people::SignedIn;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
 
 use super::consent::{self, Asked, Way};
 use super::form::{ClientForm, Fields};
@@ -79,7 +79,7 @@ struct DevicePage<'a> {
 }
 
 /// Begin to sign a device in
-#[utoipa::path(post, path = "/oauth/device", operation_id = "begin_oauth_device", tag = "OAuth",
+#[document::path(post, path = "/oauth/device", operation_id = "begin_oauth_device", tag = "OAuth",
     request_body(content = DeviceForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, body = DeviceAnswer), (status = 400, body = OauthErrorBody, description = "The request cannot be taken"),
         (status = 401, body = OauthErrorBody, description = "The client is unknown, or its secret is wrong")))]
@@ -107,7 +107,7 @@ pub(crate) async fn begin(State(app): State<App>, form: ClientForm) -> OauthResu
 }
 
 /// The page where a person lets a device in
-#[utoipa::path(get, path = "/device", operation_id = "show_device", tag = "Pages", params(DeviceQuery),
+#[document::path(get, path = "/device", operation_id = "show_device", tag = "Pages", params(DeviceQuery),
     responses((status = 200, description = "A form for the code, or the page that asks", body = String, content_type = "text/html"), (status = 303, description = "To sign in")))]
 pub(crate) async fn show(State(app): State<App>, headers: HeaderMap, uri: http::Uri) -> Response {
     let fields = match Fields::read(uri.query().unwrap_or_default().as_bytes()) {
@@ -126,7 +126,7 @@ pub(crate) async fn show(State(app): State<App>, headers: HeaderMap, uri: http::
 }
 
 /// Take what a person decided about a device
-#[utoipa::path(post, path = "/device", operation_id = "decide_device", tag = "Pages",
+#[document::path(post, path = "/device", operation_id = "decide_device", tag = "Pages",
     request_body(content = DeviceDecisionForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, description = "How it ended, or the page that asks", body = String, content_type = "text/html"), (status = 303, description = "To sign in"),
         (status = 400, description = "The form is none of ours, or no device waits with the code", body = String, content_type = "text/html"),

@@ -3,8 +3,8 @@
 use ::grants::{Granter, write_scope};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::form::ClientForm;
 use super::revoke::TokenOfClient;
@@ -42,7 +42,7 @@ pub struct TokenState {
 /// Ask what a token is good for
 ///
 /// A client may ask about its own tokens. Any other is not active.
-#[utoipa::path(post, path = "/oauth/introspect", operation_id = "oauth_introspect", tag = "OAuth",
+#[document::path(post, path = "/oauth/introspect", operation_id = "oauth_introspect", tag = "OAuth",
     request_body(content = TokenOfClient, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, body = TokenState), (status = 400, body = OauthErrorBody, description = "The request has no token"),
         (status = 401, body = OauthErrorBody, description = "The client is unknown, or its secret is wrong")))]

@@ -1,9 +1,9 @@
 //! `/.well-known/oauth-authorization-server`: what clients have to know to be let in (RFC 8414).
 
 use axum::extract::State;
+use document::ToSchema;
 use kernel::Permission;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::Json;
@@ -66,14 +66,14 @@ fn describe(app: &App) -> Json<ServerMetadata> {
 /// How clients get tokens
 ///
 /// It is the same behind any path, where clients look that know the path of the server or of what they call.
-#[utoipa::path(get, path = "/.well-known/oauth-authorization-server", operation_id = "oauth_server_metadata", tag = "OAuth",
+#[document::path(get, path = "/.well-known/oauth-authorization-server", operation_id = "oauth_server_metadata", tag = "OAuth",
     responses((status = 200, body = ServerMetadata)))]
 pub(crate) async fn root(State(app): State<App>) -> Json<ServerMetadata> {
     describe(&app)
 }
 
 /// The same, where clients look that know OpenID Connect
-#[utoipa::path(get, path = "/.well-known/openid-configuration", operation_id = "openid_configuration", tag = "OAuth",
+#[document::path(get, path = "/.well-known/openid-configuration", operation_id = "openid_configuration", tag = "OAuth",
     responses((status = 200, body = ServerMetadata)))]
 pub(crate) async fn openid(State(app): State<App>) -> Json<ServerMetadata> {
     describe(&app)

@@ -14,11 +14,11 @@ pub mod token;
 
 use ::grants::{GrantError, Refusal};
 use axum::response::{IntoResponse, Response};
+use document::ToSchema;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
 use store::StoreError;
-use utoipa::ToSchema;
 
 pub(crate) use resource::{resource_url, surface_of};
 

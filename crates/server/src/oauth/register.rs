@@ -3,9 +3,9 @@
 use ::grants::{NewClient, Refusal};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use document::ToSchema;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use super::{OauthError, OauthErrorBody, OauthResult, private};
 use crate::App;
@@ -70,7 +70,7 @@ pub struct RegisteredBody {
 /// Register a client
 ///
 /// Anybody may. A client that no person lets in within a day is forgotten.
-#[utoipa::path(post, path = "/oauth/register", operation_id = "register_oauth_client", tag = "OAuth", request_body = ClientBody,
+#[document::path(post, path = "/oauth/register", operation_id = "register_oauth_client", tag = "OAuth", request_body = ClientBody,
     responses((status = 201, body = RegisteredBody), (status = 400, body = OauthErrorBody, description = "What the client says of itself cannot be taken"),
         (status = 429, body = OauthErrorBody, description = "Too many clients were registered from here, or wait for somebody")))]
 pub(crate) async fn register(State(app): State<App>, request: Request) -> OauthResult<Response> {

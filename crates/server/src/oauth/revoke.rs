@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use document::ToSchema;
 use http::StatusCode;
-use utoipa::ToSchema;
 
 use super::form::ClientForm;
 use super::{OauthErrorBody, OauthResult, private};
@@ -23,7 +23,7 @@ pub struct TokenOfClient {
 /// Hand a token back
 ///
 /// A refresh token takes its grant with it, an access token only itself. A token that is unknown is as good as revoked.
-#[utoipa::path(post, path = "/oauth/revoke", operation_id = "oauth_revoke", tag = "OAuth",
+#[document::path(post, path = "/oauth/revoke", operation_id = "oauth_revoke", tag = "OAuth",
     request_body(content = TokenOfClient, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, description = "It is good no more"), (status = 400, body = OauthErrorBody, description = "The request has no token"),
         (status = 401, body = OauthErrorBody, description = "The client is unknown, or its secret is wrong")))]

@@ -3,8 +3,8 @@
 use ::grants::{Exchange, Refusal, Tokens, read_scope, write_scope};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::form::ClientForm;
 use super::metadata::DEVICE_CODE;
@@ -53,7 +53,7 @@ impl std::fmt::Debug for TokenAnswer {
 /// Get tokens
 ///
 /// A refresh token is good once; one that comes a second time ends the grant with all its tokens.
-#[utoipa::path(post, path = "/oauth/token", operation_id = "oauth_token", tag = "OAuth",
+#[document::path(post, path = "/oauth/token", operation_id = "oauth_token", tag = "OAuth",
     request_body(content = TokenForm, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, body = TokenAnswer), (status = 400, body = OauthErrorBody, description = "No tokens, and why"),
         (status = 401, body = OauthErrorBody, description = "The client is unknown, or its secret is wrong")))]

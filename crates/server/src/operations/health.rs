@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
+use document::ToSchema;
 use serde::Serialize;
 use serde_json::json;
 use store::{Db, StoreError};
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::{ApiError, Code, Json};
@@ -28,7 +28,7 @@ pub struct Health {
 }
 
 /// Whether the process runs
-#[utoipa::path(get, path = "/health", operation_id = "health", tag = "Operations", responses((status = 200, body = Health)))]
+#[document::path(get, path = "/health", operation_id = "health", tag = "Operations", responses((status = 200, body = Health)))]
 pub(crate) async fn health(State(app): State<App>) -> Json<Health> {
     let triggers = app.triggers.is_paused().then_some(PAUSED);
     Json(Health { status: "ok", version: env!("CARGO_PKG_VERSION"), triggers })
@@ -77,7 +77,7 @@ pub struct ReadyAnswer {
 ///
 /// Answers within a second, from a write that is tried once a second at most and leaves nothing behind. When a part is not ready the answer is
 /// 503, with the same body under `detail`.
-#[utoipa::path(get, path = "/ready", operation_id = "ready", tag = "Operations",
+#[document::path(get, path = "/ready", operation_id = "ready", tag = "Operations",
     responses((status = 200, body = ReadyAnswer), (status = 503, description = "A part is not ready; `detail.parts` says which and why")))]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<ReadyAnswer>, ApiError> {
     let trouble = app.readiness.trouble(&app.db).await;

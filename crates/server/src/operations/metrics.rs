@@ -100,7 +100,7 @@ impl Metrics {
 }
 
 /// Metrics for Prometheus
-#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "Operations",
+#[document::path(get, path = "/metrics", operation_id = "metrics", tag = "Operations",
     responses((status = 200, description = "Prometheus text format", body = String, content_type = "application/openmetrics-text")))]
 pub(crate) async fn metrics(State(app): State<App>) -> Result<Response, ApiError> {
     match app.connections.broken().await {

@@ -2,9 +2,8 @@
 
 pub mod docs;
 pub mod health;
-mod metrics;
+pub(crate) mod metrics;
 pub mod root;
 mod trigger_metrics;
 
 pub use metrics::Metrics;
-pub(crate) use metrics::{__path_metrics, metrics};

@@ -2,9 +2,9 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use document::ToSchema;
 use http::{HeaderMap, header};
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::Json;
@@ -28,7 +28,7 @@ pub struct Root {
 /// Where to go from here
 ///
 /// Browsers go to the dashboard, everybody else gets JSON.
-#[utoipa::path(get, path = "/", operation_id = "root", tag = "Operations", responses((status = 200, body = Root), (status = 303, description = "To the dashboard")))]
+#[document::path(get, path = "/", operation_id = "root", tag = "Operations", responses((status = 200, body = Root), (status = 303, description = "To the dashboard")))]
 pub(crate) async fn root(State(app): State<App>, headers: HeaderMap) -> Response {
     let url = app.options.public_url();
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -83,7 +83,7 @@ async fn show_page(app: &App, signed_in: &SignedIn, outcome: Outcome) -> ApiResu
 }
 
 /// Your account
-#[utoipa::path(get, path = "/account", operation_id = "show_account", tag = "Pages",
+#[document::path(get, path = "/account", operation_id = "show_account", tag = "Pages",
     responses((status = 200, description = "Projects, password, clients, sessions", body = String, content_type = "text/html"), (status = 303, description = "Nobody is signed in; to `/sign-in`")))]
 pub(crate) async fn show(State(app): State<App>, headers: HeaderMap) -> ApiResult<Response> {
     match signed_in(&app, &headers).await? {
@@ -93,7 +93,7 @@ pub(crate) async fn show(State(app): State<App>, headers: HeaderMap) -> ApiResul
 }
 
 /// Change your account
-#[utoipa::path(post, path = "/account", operation_id = "change_account", tag = "Pages",
+#[document::path(post, path = "/account", operation_id = "change_account", tag = "Pages",
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, description = "The page again", body = String, content_type = "text/html"), (status = 303, description = "Nobody is signed in; to `/sign-in`"),
         (status = 400, description = "The page again, with what was wrong", body = String, content_type = "text/html"), (status = 429, description = "Too many tries", body = String, content_type = "text/html")))]

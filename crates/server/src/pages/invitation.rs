@@ -88,14 +88,14 @@ async fn show_page(app: &App, headers: &HeaderMap, invitation: &str, again: Agai
 }
 
 /// The page of an invitation
-#[utoipa::path(get, path = "/invitations/{invitation}", operation_id = "show_invitation", tag = "Pages", params(("invitation" = String, Path)),
+#[document::path(get, path = "/invitations/{invitation}", operation_id = "show_invitation", tag = "Pages", params(("invitation" = String, Path)),
     responses((status = 200, description = "A form", body = String, content_type = "text/html"), (status = 400, description = "The invitation is not valid any more", body = String, content_type = "text/html")))]
 pub(crate) async fn show(State(app): State<App>, PathOf(invitation): PathOf<String>, headers: HeaderMap) -> Response {
     show_page(&app, &headers, &invitation, Again::default()).await
 }
 
 /// Accept an invitation
-#[utoipa::path(post, path = "/invitations/{invitation}", operation_id = "accept_invitation", tag = "Pages", params(("invitation" = String, Path)),
+#[document::path(post, path = "/invitations/{invitation}", operation_id = "accept_invitation", tag = "Pages", params(("invitation" = String, Path)),
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
     responses((status = 303, description = "A member now, and signed in"), (status = 400, description = "The form again, with what was wrong", body = String, content_type = "text/html"),
         (status = 429, description = "Too many tries", body = String, content_type = "text/html")))]

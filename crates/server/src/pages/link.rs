@@ -49,14 +49,14 @@ async fn show_button(app: &App, headers: &HeaderMap, link: &str, status: StatusC
 /// The page of a sign-in link
 ///
 /// Opening it changes nothing, so that whatever looks at links before people do does not use it up.
-#[utoipa::path(get, path = "/sign-in/link/{link}", operation_id = "show_sign_in_link", tag = "Pages", params(("link" = String, Path)),
+#[document::path(get, path = "/sign-in/link/{link}", operation_id = "show_sign_in_link", tag = "Pages", params(("link" = String, Path)),
     responses((status = 200, description = "A button", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more", body = String, content_type = "text/html")))]
 pub(crate) async fn show(State(app): State<App>, PathOf(link): PathOf<String>, headers: HeaderMap) -> Response {
     show_button(&app, &headers, &link, StatusCode::OK, None).await
 }
 
 /// Sign in with a link
-#[utoipa::path(post, path = "/sign-in/link/{link}", operation_id = "use_sign_in_link", tag = "Pages", params(("link" = String, Path)),
+#[document::path(post, path = "/sign-in/link/{link}", operation_id = "use_sign_in_link", tag = "Pages", params(("link" = String, Path)),
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
     responses((status = 303, description = "Signed in; the session is a cookie"), (status = 400, description = "The link is not valid any more", body = String, content_type = "text/html"),
         (status = 429, description = "Too many tries", body = String, content_type = "text/html")))]

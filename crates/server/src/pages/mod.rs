@@ -14,11 +14,11 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use connections::{ConnectionError, Ended, Finished, HostedForm, LinkOptions, Returned};
+use document::IntoParams;
 use http::{HeaderMap, Method, StatusCode};
 use kernel::{ConnectionId, Language, ProjectId};
 use serde::Deserialize;
 use serde_json::json;
-use utoipa::IntoParams;
 
 use crate::App;
 use crate::edge::extract::{query_values, read_body};
@@ -163,7 +163,7 @@ fn words_for(link: Option<&LinkOptions>, headers: &HeaderMap) -> &'static Words 
 }
 
 /// Where a provider sends a person back
-#[utoipa::path(get, path = "/tools/connections/callback", operation_id = "callback_tool_connection", tag = "Tools", params(CallbackQuery),
+#[document::path(get, path = "/tools/connections/callback", operation_id = "callback_tool_connection", tag = "Tools", params(CallbackQuery),
     responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 303, description = "It is over, and the link says where to go"),
         (status = 400, description = "It is not connected", body = String, content_type = "text/html")))]
 pub(crate) async fn callback(State(app): State<App>, method: Method, uri: http::Uri, headers: HeaderMap) -> Response {
@@ -173,7 +173,7 @@ pub(crate) async fn callback(State(app): State<App>, method: Method, uri: http::
 /// Where the provider of one OAuth app sends a person back
 ///
 /// Each app has an address of its own, so that what one provider sends back is never taken for the answer of another.
-#[utoipa::path(get, path = "/tools/connections/callback/{app}", operation_id = "callback_oauth_app", tag = "Tools", params(("app" = String, Path), CallbackQuery),
+#[document::path(get, path = "/tools/connections/callback/{app}", operation_id = "callback_oauth_app", tag = "Tools", params(("app" = String, Path), CallbackQuery),
     responses((status = 200, description = "The account is connected", body = String, content_type = "text/html"), (status = 303, description = "It is over, and the link says where to go"),
         (status = 400, description = "It is not connected", body = String, content_type = "text/html")))]
 pub(crate) async fn callback_of_app(
@@ -238,7 +238,7 @@ fn gone_on(next: &str) -> Response {
 }
 
 /// The page where a person types a credential
-#[utoipa::path(get, path = "/connect/{ticket}", operation_id = "show_connect_page", tag = "Pages", params(("ticket" = String, Path)),
+#[document::path(get, path = "/connect/{ticket}", operation_id = "show_connect_page", tag = "Pages", params(("ticket" = String, Path)),
     responses((status = 200, description = "A form", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more", body = String, content_type = "text/html")))]
 pub(crate) async fn show(State(app): State<App>, PathOf(ticket): PathOf<String>, headers: HeaderMap) -> Response {
     match app.connections.hosted_form(&ticket).await {
@@ -256,7 +256,7 @@ pub struct ConnectFormQuery {
 }
 
 /// Take what a person typed
-#[utoipa::path(post, path = "/connect/{ticket}", operation_id = "submit_connect_page", tag = "Pages", params(("ticket" = String, Path), ConnectFormQuery),
+#[document::path(post, path = "/connect/{ticket}", operation_id = "submit_connect_page", tag = "Pages", params(("ticket" = String, Path), ConnectFormQuery),
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, description = "The account is connected, or the person declined", body = String, content_type = "text/html"), (status = 400, description = "The link is not valid any more", body = String, content_type = "text/html"),
         (status = 422, description = "The credential was refused; the form is shown again", body = String, content_type = "text/html")))]

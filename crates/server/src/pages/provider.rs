@@ -19,7 +19,7 @@ use crate::edge::session::{Browser, visitor};
 const INVITATIONS: &str = "/invitations/";
 
 /// Go to an identity provider
-#[utoipa::path(get, path = "/sign-in/with/{provider}", operation_id = "sign_in_with_provider", tag = "Pages", params(("provider" = String, Path), SignInQuery),
+#[document::path(get, path = "/sign-in/with/{provider}", operation_id = "sign_in_with_provider", tag = "Pages", params(("provider" = String, Path), SignInQuery),
     responses((status = 303, description = "To the provider"), (status = 400, description = "It cannot be asked", body = String, content_type = "text/html"),
         (status = 429, description = "Too many tries", body = String, content_type = "text/html")))]
 pub(crate) async fn start(State(app): State<App>, PathOf(name): PathOf<String>, request: Request) -> Response {
@@ -44,7 +44,7 @@ pub(crate) async fn start(State(app): State<App>, PathOf(name): PathOf<String>, 
 }
 
 /// Where an identity provider sends a person back
-#[utoipa::path(get, path = "/sign-in/with/{provider}/callback", operation_id = "callback_sign_in", tag = "Pages", params(("provider" = String, Path), CallbackQuery),
+#[document::path(get, path = "/sign-in/with/{provider}/callback", operation_id = "callback_sign_in", tag = "Pages", params(("provider" = String, Path), CallbackQuery),
     responses((status = 303, description = "Signed in; the session is a cookie"), (status = 400, description = "Not signed in", body = String, content_type = "text/html")))]
 pub(crate) async fn callback(State(app): State<App>, PathOf(name): PathOf<String>, request: Request) -> Response {
     let (parts, _) = request.into_parts();

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use document::IntoParams;
 use http::header::LOCATION;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use people::{OpenedSession, Passed, PeopleError};
 use secrecy::SecretString;
-use utoipa::IntoParams;
 
 use crate::App;
 use crate::edge::ApiError;
@@ -153,7 +153,7 @@ pub(crate) fn told(error: PeopleError) -> Result<(StatusCode, String), ApiError>
 }
 
 /// The page where people sign in
-#[utoipa::path(get, path = "/sign-in", operation_id = "show_sign_in", tag = "Pages", params(SignInQuery),
+#[document::path(get, path = "/sign-in", operation_id = "show_sign_in", tag = "Pages", params(SignInQuery),
     responses((status = 200, description = "A form", body = String, content_type = "text/html"), (status = 303, description = "Somebody is signed in already")))]
 pub(crate) async fn show(State(app): State<App>, headers: HeaderMap, uri: http::Uri) -> Response {
     let asked = query_values(&uri, "return_to").into_iter().next();
@@ -166,7 +166,7 @@ pub(crate) async fn show(State(app): State<App>, headers: HeaderMap, uri: http::
 }
 
 /// Sign in
-#[utoipa::path(post, path = "/sign-in", operation_id = "sign_in", tag = "Pages",
+#[document::path(post, path = "/sign-in", operation_id = "sign_in", tag = "Pages",
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
     responses((status = 200, description = "A form for a code, after a right password", body = String, content_type = "text/html"), (status = 303, description = "Signed in; the session is a cookie"), (status = 400, description = "The form again, with what was wrong", body = String, content_type = "text/html"),
         (status = 429, description = "Too many tries", body = String, content_type = "text/html")))]
@@ -205,7 +205,7 @@ pub(crate) async fn submit(State(app): State<App>, request: Request) -> Response
 }
 
 /// Sign out
-#[utoipa::path(post, path = "/sign-out", operation_id = "sign_out", tag = "Pages",
+#[document::path(post, path = "/sign-out", operation_id = "sign_out", tag = "Pages",
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
     responses((status = 303, description = "Signed out"), (status = 403, description = "The form is none of ours")))]
 pub(crate) async fn sign_out(State(app): State<App>, headers: HeaderMap, request: Request) -> Response {

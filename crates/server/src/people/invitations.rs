@@ -2,10 +2,10 @@
 
 use ::people::Invitation;
 use axum::extract::State;
+use document::ToSchema;
 use kernel::{InvitationId, Role, Timestamp};
 use serde::{Deserialize, Serialize};
 use store::PageSize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::members::ListPage;
@@ -84,7 +84,7 @@ pub struct NewInvitationBody {
 /// Invite somebody
 ///
 /// Answers with a link that is good once and for a week; hand it to the person. Nobody gives a role that has more permissions than they have.
-#[utoipa::path(post, path = "/people/invitations", operation_id = "create_invitation", tag = "People", security(("key" = ["edit_members"])),
+#[document::path(post, path = "/people/invitations", operation_id = "create_invitation", tag = "People", security(("key" = ["edit_members"])),
     request_body = NewInvitation, responses((status = 200, body = InvitationAnswer)))]
 pub(crate) async fn create(
     Scoped(scope, _): Scoped<EditMembers>,
@@ -97,7 +97,7 @@ pub(crate) async fn create(
 }
 
 /// List invitations
-#[utoipa::path(get, path = "/people/invitations", operation_id = "list_invitations", tag = "People", security(("key" = ["view_members"])), params(ListPage),
+#[document::path(get, path = "/people/invitations", operation_id = "list_invitations", tag = "People", security(("key" = ["view_members"])), params(ListPage),
     responses((status = 200, body = InvitationsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewMembers>,
@@ -113,7 +113,7 @@ pub(crate) async fn list(
 /// Take an invitation back
 ///
 /// One that was accepted stays so; remove the member instead.
-#[utoipa::path(delete, path = "/people/invitations/{invitation_id}", operation_id = "revoke_invitation", tag = "People", security(("key" = ["edit_members"])),
+#[document::path(delete, path = "/people/invitations/{invitation_id}", operation_id = "revoke_invitation", tag = "People", security(("key" = ["edit_members"])),
     params(("invitation_id" = Uuid, Path)), responses((status = 200, body = InvitationAnswer)))]
 pub(crate) async fn revoke(
     Scoped(scope, _): Scoped<EditMembers>,

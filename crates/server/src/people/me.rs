@@ -2,9 +2,9 @@
 
 use ::people::Membership;
 use axum::extract::State;
+use document::ToSchema;
 use kernel::Id;
 use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -53,7 +53,7 @@ pub struct MeBody {
 ///
 /// A script of a page of this server learns here which projects it can act in, and the token for what changes something. It names a project in
 /// `X-Toolyard-Project`, by id or slug.
-#[utoipa::path(get, path = "/people/me", operation_id = "fetch_me", tag = "People", security(("session" = [])),
+#[document::path(get, path = "/people/me", operation_id = "fetch_me", tag = "People", security(("session" = [])),
     responses((status = 200, body = MeBody)))]
 pub(crate) async fn me(Signed(signed_in): Signed, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<MeBody>> {
     let email = match signed_in.person {

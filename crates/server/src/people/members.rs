@@ -2,11 +2,11 @@
 
 use ::people::{Member, PeopleError};
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use http::StatusCode;
 use kernel::{MemberId, Role, Scope};
 use serde::{Deserialize, Serialize};
 use store::PageSize;
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -88,7 +88,7 @@ pub struct EditMemberBody {
 }
 
 /// List members
-#[utoipa::path(get, path = "/people/members", operation_id = "list_members", tag = "People", security(("key" = ["view_members"])), params(ListPage),
+#[document::path(get, path = "/people/members", operation_id = "list_members", tag = "People", security(("key" = ["view_members"])), params(ListPage),
     responses((status = 200, body = MembersAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewMembers>,
@@ -104,7 +104,7 @@ pub(crate) async fn list(
 /// Give a member another role
 ///
 /// Nobody gives a role that has more permissions than they have, and a project keeps an owner.
-#[utoipa::path(put, path = "/people/members/{member_id}", operation_id = "edit_member", tag = "People", security(("key" = ["edit_members"])),
+#[document::path(put, path = "/people/members/{member_id}", operation_id = "edit_member", tag = "People", security(("key" = ["edit_members"])),
     params(("member_id" = Uuid, Path)), request_body = EditMember, responses((status = 200, body = MemberAnswer)))]
 pub(crate) async fn edit(
     Scoped(scope, _): Scoped<EditMembers>,
@@ -122,7 +122,7 @@ pub(crate) async fn edit(
 /// Remove a member
 ///
 /// What they are signed in with stops working in this project at once.
-#[utoipa::path(delete, path = "/people/members/{member_id}", operation_id = "remove_member", tag = "People", security(("key" = ["edit_members"])),
+#[document::path(delete, path = "/people/members/{member_id}", operation_id = "remove_member", tag = "People", security(("key" = ["edit_members"])),
     params(("member_id" = Uuid, Path)), responses((status = 204, description = "Removed")))]
 pub(crate) async fn remove(
     Scoped(scope, _): Scoped<EditMembers>,

@@ -2,10 +2,10 @@
 
 use ::people::Session;
 use axum::extract::State;
+use document::ToSchema;
 use http::StatusCode;
 use kernel::SessionId;
 use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -57,7 +57,7 @@ pub struct EndedAnswer {
 }
 
 /// List where you are signed in
-#[utoipa::path(get, path = "/people/sessions", operation_id = "list_sessions", tag = "People", security(("session" = [])),
+#[document::path(get, path = "/people/sessions", operation_id = "list_sessions", tag = "People", security(("session" = [])),
     responses((status = 200, body = SessionsAnswer)))]
 pub(crate) async fn list(Signed(signed_in): Signed, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<SessionsAnswer>> {
     let sessions = app.people.sessions(&signed_in).await?;
@@ -66,14 +66,14 @@ pub(crate) async fn list(Signed(signed_in): Signed, State(app): State<App>, _: Q
 }
 
 /// End all your other sessions
-#[utoipa::path(delete, path = "/people/sessions", operation_id = "end_other_sessions", tag = "People", security(("session" = [])),
+#[document::path(delete, path = "/people/sessions", operation_id = "end_other_sessions", tag = "People", security(("session" = [])),
     responses((status = 200, body = EndedAnswer)))]
 pub(crate) async fn end_others(Signed(signed_in): Signed, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<EndedAnswer>> {
     Ok(Json(EndedAnswer { count: app.people.end_others(&signed_in).await? }))
 }
 
 /// End one of your sessions
-#[utoipa::path(delete, path = "/people/sessions/{session_id}", operation_id = "end_session", tag = "People", security(("session" = [])),
+#[document::path(delete, path = "/people/sessions/{session_id}", operation_id = "end_session", tag = "People", security(("session" = [])),
     params(("session_id" = Uuid, Path)), responses((status = 204, description = "It is ended")))]
 pub(crate) async fn end(Signed(signed_in): Signed, State(app): State<App>, PathOf(id): PathOf<Uuid>) -> ApiResult<StatusCode> {
     app.people.end_session(&signed_in, SessionId::from(id)).await?;

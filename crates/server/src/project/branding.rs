@@ -4,8 +4,8 @@ use accounts::{AccountError, Branding, Logo};
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use document::ToSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
@@ -69,7 +69,7 @@ pub(crate) fn data_url(logo: &Logo) -> String {
 }
 
 /// Read how the project's connect pages look
-#[utoipa::path(get, path = "/project/branding", operation_id = "fetch_branding", tag = "Project", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/project/branding", operation_id = "fetch_branding", tag = "Project", security(("key" = ["view_tools"])),
     responses((status = 200, body = BrandingBody)))]
 pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<BrandingBody>> {
     Ok(Json(app.accounts.branding(scope.project).await?.into()))
@@ -78,7 +78,7 @@ pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewTools>, State(app): State
 /// Say how the project's connect pages look
 ///
 /// It takes the place of what was said before: what is absent is taken away.
-#[utoipa::path(put, path = "/project/branding", operation_id = "set_branding", tag = "Project", security(("key" = ["edit_tools"])),
+#[document::path(put, path = "/project/branding", operation_id = "set_branding", tag = "Project", security(("key" = ["edit_tools"])),
     request_body = BrandingBody, responses((status = 200, body = BrandingBody), (status = 422, description = "A colour, a name or a picture that cannot be taken")))]
 pub(crate) async fn set(
     Scoped(scope, _): Scoped<EditTools>,

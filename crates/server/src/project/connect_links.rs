@@ -2,8 +2,8 @@
 
 use accounts::{ConnectLinks, SiteOrigin};
 use axum::extract::State;
+use document::ToSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::{EditTools, ViewTools};
@@ -33,7 +33,7 @@ impl From<ConnectLinks> for ConnectLinksBody {
 }
 
 /// Read where the project's connect links may lead
-#[utoipa::path(get, path = "/project/connect-links", operation_id = "fetch_connect_links", tag = "Project", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/project/connect-links", operation_id = "fetch_connect_links", tag = "Project", security(("key" = ["view_tools"])),
     responses((status = 200, body = ConnectLinksBody)))]
 pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<ConnectLinksBody>> {
     Ok(Json(app.accounts.connect_links(scope.project).await?.into()))
@@ -43,7 +43,7 @@ pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewTools>, State(app): State
 ///
 /// It takes the place of what was said before. What is taken away no longer holds for links that are open, but for the address that they
 /// return to.
-#[utoipa::path(put, path = "/project/connect-links", operation_id = "set_connect_links", tag = "Project", security(("key" = ["edit_tools"])),
+#[document::path(put, path = "/project/connect-links", operation_id = "set_connect_links", tag = "Project", security(("key" = ["edit_tools"])),
     request_body = ConnectLinksBody, responses((status = 200, body = ConnectLinksBody), (status = 422, description = "An address or an origin that cannot be taken")))]
 pub(crate) async fn set(
     Scoped(scope, _): Scoped<EditTools>,

@@ -2,8 +2,8 @@
 
 use accounts::{LongestRetention, Retention, whole_days};
 use axum::extract::State;
+use document::ToSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::{EditMembers, ViewTools};
@@ -51,7 +51,7 @@ fn longest(app: &App) -> LongestRetention {
 }
 
 /// Read for how long the project keeps its records
-#[utoipa::path(get, path = "/project/retention", operation_id = "fetch_retention", tag = "Project", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/project/retention", operation_id = "fetch_retention", tag = "Project", security(("key" = ["view_tools"])),
     responses((status = 200, body = RetentionAnswer)))]
 pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<RetentionAnswer>> {
     Ok(answer(app.accounts.retention(scope.project).await?, longest(&app)))
@@ -61,7 +61,7 @@ pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewTools>, State(app): State
 ///
 /// For a shorter time than the deployment, never for a longer one. It takes the place of what was said before, and what is older is dropped within
 /// minutes.
-#[utoipa::path(put, path = "/project/retention", operation_id = "set_retention", tag = "Project", security(("key" = ["edit_members"])),
+#[document::path(put, path = "/project/retention", operation_id = "set_retention", tag = "Project", security(("key" = ["edit_members"])),
     request_body = RetentionBody, responses((status = 200, body = RetentionAnswer), (status = 422, description = "Not so many days")))]
 pub(crate) async fn set(
     Scoped(scope, _): Scoped<EditMembers>,

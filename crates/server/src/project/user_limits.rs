@@ -2,8 +2,8 @@
 
 use accounts::UserLimits;
 use axum::extract::State;
+use document::ToSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::{EditMembers, ViewTools};
@@ -37,7 +37,7 @@ fn answer(limits: UserLimits) -> Json<UserLimitsAnswer> {
 }
 
 /// Read how many calls each end user may make
-#[utoipa::path(get, path = "/project/user-limits", operation_id = "fetch_user_limits", tag = "Project", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/project/user-limits", operation_id = "fetch_user_limits", tag = "Project", security(("key" = ["view_tools"])),
     responses((status = 200, body = UserLimitsAnswer)))]
 pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<UserLimitsAnswer>> {
     Ok(answer(app.accounts.user_limits(scope.project).await?))
@@ -46,7 +46,7 @@ pub(crate) async fn fetch(Scoped(scope, _): Scoped<ViewTools>, State(app): State
 /// Say how many calls each end user may make
 ///
 /// It takes the place of what was said before. A call beyond it is a 429. Each node of a deployment counts the calls that it is asked for.
-#[utoipa::path(put, path = "/project/user-limits", operation_id = "set_user_limits", tag = "Project", security(("key" = ["edit_members"])),
+#[document::path(put, path = "/project/user-limits", operation_id = "set_user_limits", tag = "Project", security(("key" = ["edit_members"])),
     request_body = UserLimitsBody, responses((status = 200, body = UserLimitsAnswer), (status = 422, description = "A limit that cannot be")))]
 pub(crate) async fn set(
     Scoped(scope, _): Scoped<EditMembers>,

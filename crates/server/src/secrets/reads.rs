@@ -1,8 +1,8 @@
 //! `GET /secrets/{secret_id}/reads`: who was shown a value.
 
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -44,7 +44,7 @@ pub struct ListReads {
 }
 
 /// List who was shown the value of a secret
-#[utoipa::path(get, path = "/secrets/{secret_id}/reads", operation_id = "list_secret_reads", tag = "Secrets", security(("key" = ["view_secrets"])),
+#[document::path(get, path = "/secrets/{secret_id}/reads", operation_id = "list_secret_reads", tag = "Secrets", security(("key" = ["view_secrets"])),
     params(("secret_id" = String, Path, description = "Its id or slug"), ListReads),
     responses((status = 200, body = ReadsAnswer), (status = 404, description = "No such secret")))]
 pub(crate) async fn list(

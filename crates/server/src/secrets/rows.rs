@@ -4,12 +4,12 @@ use std::fmt;
 
 use ::secrets::{Host, NewSecret, Purpose, Secret, SecretChange};
 use axum::extract::State;
+use document::ToSchema;
 use http::StatusCode;
 use kernel::{Permission, Slug};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -50,7 +50,7 @@ pub struct SecretContent {
     /// Always `text`.
     pub format: &'static str,
     /// The value; an empty object where the key may not see it, because older clients read no secret without the member.
-    #[schema(value_type = crate::document::ObjectOrText)]
+    #[schema(value_type = crate::shapes::ObjectOrText)]
     pub content: Value,
 }
 
@@ -209,7 +209,7 @@ fn slug(given: Option<&str>, name: Option<&str>) -> ApiResult<Slug> {
 }
 
 /// List the project's secrets, without their values
-#[utoipa::path(get, path = "/secrets", operation_id = "list_secrets", tag = "Secrets", security(("key" = ["view_secrets"])),
+#[document::path(get, path = "/secrets", operation_id = "list_secrets", tag = "Secrets", security(("key" = ["view_secrets"])),
     responses((status = 200, body = Vec<SecretBody>, description = "All of them: a project may have 500")))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewSecrets>,
@@ -221,7 +221,7 @@ pub(crate) async fn list(
 }
 
 /// Keep a secret
-#[utoipa::path(post, path = "/secrets", operation_id = "create_secret", tag = "Secrets", security(("key" = ["edit_secrets"])), request_body = CreateSecret,
+#[document::path(post, path = "/secrets", operation_id = "create_secret", tag = "Secrets", security(("key" = ["edit_secrets"])), request_body = CreateSecret,
     responses((status = 200, body = SecretBody), (status = 409, description = "The slug is taken, or the project has as many as it may"),
         (status = 422, description = "A slug, host or value that cannot be used")))]
 pub(crate) async fn create(
@@ -244,7 +244,7 @@ pub(crate) async fn create(
 }
 
 /// Fetch a secret; its value is there for a key with `read_secrets`, and the read is recorded
-#[utoipa::path(get, path = "/secrets/{secret_id}", operation_id = "read_secret", tag = "Secrets", security(("key" = ["view_secrets"])),
+#[document::path(get, path = "/secrets/{secret_id}", operation_id = "read_secret", tag = "Secrets", security(("key" = ["view_secrets"])),
     params(("secret_id" = String, Path, description = "Its id or slug")), responses((status = 200, body = SecretBody), (status = 404, description = "No such secret")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewSecrets>,
@@ -260,7 +260,7 @@ pub(crate) async fn fetch(
 }
 
 /// Change a secret
-#[utoipa::path(put, path = "/secrets/{secret_id}", operation_id = "update_secret", tag = "Secrets", security(("key" = ["edit_secrets"])),
+#[document::path(put, path = "/secrets/{secret_id}", operation_id = "update_secret", tag = "Secrets", security(("key" = ["edit_secrets"])),
     params(("secret_id" = String, Path, description = "Its id or slug")), request_body = ChangeSecret,
     responses((status = 200, body = SecretBody), (status = 404, description = "No such secret"), (status = 422, description = "A host or value that cannot be used")))]
 pub(crate) async fn change(
@@ -280,7 +280,7 @@ pub(crate) async fn change(
 }
 
 /// Delete a secret
-#[utoipa::path(delete, path = "/secrets/{secret_id}", operation_id = "delete_secret", tag = "Secrets", security(("key" = ["edit_secrets"])),
+#[document::path(delete, path = "/secrets/{secret_id}", operation_id = "delete_secret", tag = "Secrets", security(("key" = ["edit_secrets"])),
     params(("secret_id" = String, Path, description = "Its id or slug")), responses((status = 204), (status = 404, description = "No such secret")))]
 pub(crate) async fn delete(
     Scoped(scope, _): Scoped<EditSecrets>,

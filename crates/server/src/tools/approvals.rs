@@ -7,10 +7,10 @@ use axum::extract::State;
 use calls::permission::{MatchedArgument, MatchedRule};
 use calls::{Approval, ApprovalFilter};
 use definitions::Verdict;
+use document::{IntoParams, ToSchema};
 use kernel::{ApprovalId, EndUserId, Id, KeyId, ProjectId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -170,7 +170,7 @@ pub enum ApprovalDecision {
 }
 
 /// List approvals, newest first
-#[utoipa::path(get, path = "/tools/approvals", operation_id = "list_tool_approvals", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/approvals", operation_id = "list_tool_approvals", tag = "Tools", security(("key" = ["view_tools"])),
     params(ListApprovals), responses((status = 200, body = ApprovalsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -186,7 +186,7 @@ pub(crate) async fn list(
 }
 
 /// Read an approval
-#[utoipa::path(get, path = "/tools/approvals/{approval_id}", operation_id = "fetch_tool_approval", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/approvals/{approval_id}", operation_id = "fetch_tool_approval", tag = "Tools", security(("key" = ["view_tools"])),
     params(("approval_id" = Uuid, Path)), responses((status = 200, body = ApprovalAnswer), (status = 404, description = "No such approval")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -200,7 +200,7 @@ pub(crate) async fn fetch(
 /// Approve or deny a call that waits
 ///
 /// An approved call goes through once, made again by the same key with the same arguments before the approval expires.
-#[utoipa::path(post, path = "/tools/approvals/{approval_id}", operation_id = "decide_tool_approval", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(post, path = "/tools/approvals/{approval_id}", operation_id = "decide_tool_approval", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("approval_id" = Uuid, Path)), request_body = Decision,
     responses((status = 200, body = ApprovalAnswer), (status = 404, description = "No such approval"), (status = 409, description = "Decided, used or expired already")))]
 pub(crate) async fn decide(
@@ -231,7 +231,7 @@ pub struct SetPolicy {
 }
 
 /// Read the project's permissions
-#[utoipa::path(get, path = "/tools/permissions", operation_id = "fetch_tool_permissions", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/permissions", operation_id = "fetch_tool_permissions", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = PolicyAnswer)))]
 pub(crate) async fn policy(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<PolicyAnswer>> {
     let policy = app.calls.policy(scope.project).await?;
@@ -239,7 +239,7 @@ pub(crate) async fn policy(Scoped(scope, _): Scoped<ViewTools>, State(app): Stat
 }
 
 /// Replace the project's permissions
-#[utoipa::path(put, path = "/tools/permissions", operation_id = "set_tool_permissions", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(put, path = "/tools/permissions", operation_id = "set_tool_permissions", tag = "Tools", security(("key" = ["edit_tools"])),
     request_body = SetPolicy, responses((status = 200, body = PolicyAnswer), (status = 422, description = "Not a policy")))]
 pub(crate) async fn set_policy(
     Scoped(scope, _): Scoped<EditTools>,
@@ -306,7 +306,7 @@ pub struct MatchedArgumentBody {
 /// Explain what the project's permissions say to a call
 ///
 /// Nothing is called, and nobody is asked.
-#[utoipa::path(post, path = "/tools/permissions/explain", operation_id = "explain_tool_permission", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(post, path = "/tools/permissions/explain", operation_id = "explain_tool_permission", tag = "Tools", security(("key" = ["view_tools"])),
     request_body = ExplainCall, responses((status = 200, body = ExplanationAnswer), (status = 400, description = "Not a ref"), (status = 404, description = "No such tool")))]
 pub(crate) async fn explain(
     Scoped(scope, _): Scoped<ViewTools>,

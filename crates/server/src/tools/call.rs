@@ -8,12 +8,12 @@ use axum::response::{IntoResponse, Response};
 use calls::{CallError, CallReply, CallRequest, GatewayContext, ToolResult, UsedAccount};
 use definitions::Verdict;
 use definitions::ops;
+use document::ToSchema;
 use http::{HeaderMap, StatusCode};
 use kernel::json::size;
 use kernel::{CallName, CallRef, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 use uuid::Uuid;
 use work::{LARGE, in_place};
 
@@ -89,7 +89,7 @@ pub struct CallFunction {
     #[schema(example = "tools.native.github.CREATE_AN_ISSUE.github-main")]
     pub name: String,
     /// An object, or a string that holds one.
-    #[schema(value_type = crate::document::ObjectOrText)]
+    #[schema(value_type = crate::shapes::ObjectOrText)]
     pub arguments: Value,
 }
 
@@ -193,7 +193,7 @@ impl IntoResponse for CallOutcome {
 ///
 /// With an `Idempotency-Key` header, a repeated call returns the first result and runs nothing. A call that must ask answers 202 with an
 /// approval; made again once that is approved, it goes through.
-#[utoipa::path(post, path = "/tools/call", operation_id = "call_tool", tag = "Tools", security(("key" = ["run_tools"])), request_body = CallTool,
+#[document::path(post, path = "/tools/call", operation_id = "call_tool", tag = "Tools", security(("key" = ["run_tools"])), request_body = CallTool,
     params(("Idempotency-Key" = inline(Option<crate::shapes::IdempotencyKeyText>), Header, description = "Makes a repeated call return the first result")),
     responses((status = 200, body = CallAnswer), (status = 202, body = WaitingAnswer, description = "Waits for a person"),
         (status = 400, description = "Bad ref, arguments or connection"), (status = 403, description = "Denied, or the key lacks what the tool needs"),
@@ -274,18 +274,29 @@ fn body(id: Uuid, at: Timestamp, result: ToolResult, is_gateway: bool, tool_call
     in_place(size(&result.data, LARGE), move || written(id, at, result, is_gateway, tool_call_id))
 }
 
+/// What an integration answered, as the text that a model reads.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    data: &'a Value,
+    error: Option<&'a str>,
+    successful: bool,
+}
+
 fn written(id: Uuid, at: Timestamp, result: ToolResult, is_gateway: bool, tool_call_id: String) -> CallBody {
     let code = if result.error.is_none() { "STATUS_CODE_OK" } else { "STATUS_CODE_ERROR" };
     let content = match &result.error {
-        error if is_gateway => json!({"data": result.data, "error": error, "successful": error.is_none()}),
+        error if is_gateway => {
+            let envelope = Envelope { data: &result.data, error: error.as_deref(), successful: error.is_none() };
+            serde_json::to_string(&envelope).unwrap_or_default()
+        }
         // A model reads the content only, so a failure must say there what it was.
-        Some(error) if result.data.is_null() => json!({"error": error}),
-        _ => result.data,
+        Some(error) if result.data.is_null() => json!({"error": error}).to_string(),
+        _ => result.data.to_string(),
     };
     CallBody {
         id,
         status: CallStatus { timestamp: at.to_string(), code, message: result.error },
-        data: CallMessage { role: "tool", tool_call_id, content: content.to_string() },
+        data: CallMessage { role: "tool", tool_call_id, content },
         account: None,
     }
 }

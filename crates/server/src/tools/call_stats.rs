@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 use calls::{FailingTool, StatBucket};
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::ViewTools;
@@ -69,7 +69,7 @@ pub struct CallStatsAnswer {
 /// Count calls and errors over a time
 ///
 /// Calls count by when they began. Those under way do not count yet, and those that wait for an approval were not made.
-#[utoipa::path(get, path = "/tools/calls/stats", operation_id = "fetch_tool_call_stats", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/calls/stats", operation_id = "fetch_tool_call_stats", tag = "Tools", security(("key" = ["view_tools"])),
     params(StatsQuery), responses((status = 200, body = CallStatsAnswer), (status = 422, description = "Not a time, or not so many parts")))]
 pub(crate) async fn stats(
     Scoped(scope, _): Scoped<ViewTools>,

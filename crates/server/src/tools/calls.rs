@@ -6,10 +6,10 @@ use ::agents::AgentRef;
 use accounts::Holder;
 use axum::extract::State;
 use calls::{CallError, CallFilter, CallRecord, KeptCall, Timings};
+use document::{IntoParams, ToSchema};
 use kernel::{CallId, ConnectionId, DeliveryId, EndUserId, Id, KeyId, Permission, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -158,7 +158,7 @@ pub struct ListCalls {
 }
 
 /// List calls, newest first
-#[utoipa::path(get, path = "/tools/calls", operation_id = "list_tool_calls", tag = "Tools", security(("key" = ["view_tools"])), params(ListCalls),
+#[document::path(get, path = "/tools/calls", operation_id = "list_tool_calls", tag = "Tools", security(("key" = ["view_tools"])), params(ListCalls),
     responses((status = 200, body = RecordsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -262,7 +262,7 @@ pub struct CallDetailAnswer {
 }
 
 /// Read a call of the record
-#[utoipa::path(get, path = "/tools/calls/{call_id}", operation_id = "fetch_tool_call", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/calls/{call_id}", operation_id = "fetch_tool_call", tag = "Tools", security(("key" = ["view_tools"])),
     params(("call_id" = Uuid, Path)), responses((status = 200, body = CallDetailAnswer), (status = 404, description = "No such call")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -292,7 +292,7 @@ pub struct Keeping {
 }
 
 /// Read for how long the project keeps arguments and results of calls
-#[utoipa::path(get, path = "/tools/calls/keeping", operation_id = "fetch_call_keeping", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/calls/keeping", operation_id = "fetch_call_keeping", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = Keeping)))]
 pub(crate) async fn keeping(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<Keeping>> {
     Ok(Json(Keeping { days: app.calls.keeping(scope.project).await? }))
@@ -301,7 +301,7 @@ pub(crate) async fn keeping(Scoped(scope, _): Scoped<ViewTools>, State(app): Sta
 /// Say for how long the project keeps arguments and results of calls
 ///
 /// What is kept is sealed, and shown to keys with `edit_tools`. With 0, what was kept is dropped.
-#[utoipa::path(put, path = "/tools/calls/keeping", operation_id = "set_call_keeping", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(put, path = "/tools/calls/keeping", operation_id = "set_call_keeping", tag = "Tools", security(("key" = ["edit_tools"])),
     request_body = Keeping, responses((status = 200, body = Keeping), (status = 422, description = "Not so many days")))]
 pub(crate) async fn set_keeping(
     Scoped(scope, _): Scoped<EditTools>,

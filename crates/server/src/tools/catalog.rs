@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 use catalog::{PageQuery, Reach};
+use document::{IntoParams, ToSchema};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::App;
 use crate::catalog::{
@@ -62,7 +62,7 @@ pub struct ListActions {
 }
 
 /// List providers
-#[utoipa::path(get, path = "/tools/catalog/providers", operation_id = "list_tool_providers", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/catalog/providers", operation_id = "list_tool_providers", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = ProvidersAnswer)))]
 pub(crate) async fn providers(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<ProvidersAnswer>> {
     let providers: Vec<_> =
@@ -71,7 +71,7 @@ pub(crate) async fn providers(Scoped(scope, _): Scoped<ViewTools>, State(app): S
 }
 
 /// Read a provider
-#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}", operation_id = "fetch_tool_provider", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/catalog/providers/{provider_key}", operation_id = "fetch_tool_provider", tag = "Tools", security(("key" = ["view_tools"])),
     params(("provider_key" = String, Path)), responses((status = 200, body = ProviderAnswer), (status = 404, description = "No such provider")))]
 pub(crate) async fn provider(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -83,7 +83,7 @@ pub(crate) async fn provider(
 }
 
 /// List integrations
-#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/integrations", operation_id = "list_tool_integrations", tag = "Tools",
+#[document::path(get, path = "/tools/catalog/providers/{provider_key}/integrations", operation_id = "list_tool_integrations", tag = "Tools",
     security(("key" = ["view_tools"])), params(("provider_key" = String, Path), ListIntegrations), responses((status = 200, body = IntegrationsAnswer)))]
 pub(crate) async fn integrations(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -96,7 +96,7 @@ pub(crate) async fn integrations(
 }
 
 /// List categories
-#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/categories", operation_id = "list_tool_categories", tag = "Tools",
+#[document::path(get, path = "/tools/catalog/providers/{provider_key}/categories", operation_id = "list_tool_categories", tag = "Tools",
     security(("key" = ["view_tools"])), params(("provider_key" = String, Path)), responses((status = 200, body = CategoriesAnswer)))]
 pub(crate) async fn categories(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -110,7 +110,7 @@ pub(crate) async fn categories(
 }
 
 /// Read an integration
-#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}", operation_id = "fetch_tool_integration", tag = "Tools",
+#[document::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}", operation_id = "fetch_tool_integration", tag = "Tools",
     security(("key" = ["view_tools"])), params(("provider_key" = String, Path), ("integration_key" = String, Path)),
     responses((status = 200, body = IntegrationAnswer), (status = 404, description = "No such integration")))]
 pub(crate) async fn integration(
@@ -123,7 +123,7 @@ pub(crate) async fn integration(
 }
 
 /// List actions
-#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}/actions", operation_id = "list_tool_actions", tag = "Tools",
+#[document::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}/actions", operation_id = "list_tool_actions", tag = "Tools",
     security(("key" = ["view_tools"])), params(("provider_key" = String, Path), ("integration_key" = String, Path), ListActions),
     responses((status = 200, body = ActionsAnswer), (status = 404, description = "No such integration")))]
 pub(crate) async fn actions(
@@ -141,7 +141,7 @@ pub(crate) async fn actions(
 }
 
 /// Read an action with its schemas
-#[utoipa::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}/actions/{action_key}", operation_id = "fetch_tool_action",
+#[document::path(get, path = "/tools/catalog/providers/{provider_key}/integrations/{integration_key}/actions/{action_key}", operation_id = "fetch_tool_action",
     tag = "Tools", security(("key" = ["view_tools"])), params(("provider_key" = String, Path), ("integration_key" = String, Path), ("action_key" = String, Path)),
     responses((status = 200, body = ActionAnswer), (status = 404, description = "No such action")))]
 pub(crate) async fn action(

@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 use discovery::{Discover, DiscoveredEvents, DiscoveredTools};
+use document::ToSchema;
 use serde::Deserialize;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::{ViewTools, ViewTriggers};
@@ -34,7 +34,7 @@ impl From<DiscoverRequest> for Discover {
 }
 
 /// Find the tools for what somebody wants to do
-#[utoipa::path(post, path = "/tools/discover", operation_id = "discover_tool_capabilities", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(post, path = "/tools/discover", operation_id = "discover_tool_capabilities", tag = "Tools", security(("key" = ["view_tools"])),
     request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = DiscoveredTools),
         (status = 422, description = "No use case, or a provider that cannot be searched"),
         (status = 424, description = "The provider's search failed, and there is nothing else to answer with")))]
@@ -47,7 +47,7 @@ pub(crate) async fn tools(
 }
 
 /// Find the events for what somebody wants to react to
-#[utoipa::path(post, path = "/triggers/discover", operation_id = "discover_triggers", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(post, path = "/triggers/discover", operation_id = "discover_triggers", tag = "Triggers", security(("key" = ["view_triggers"])),
     request_body = DiscoverRequest, responses((status = 200, description = "A capability per use case, connections, guidance", body = DiscoveredEvents),
         (status = 422, description = "No use case, or a provider that cannot be searched")))]
 pub(crate) async fn events(

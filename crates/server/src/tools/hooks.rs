@@ -2,11 +2,11 @@
 
 use ::connections::{Hook, HookMessage};
 use axum::extract::State;
+use document::ToSchema;
 use http::StatusCode;
 use kernel::{HookId, HookMessageId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -110,7 +110,7 @@ pub struct HookMessagesAnswer {
 }
 
 /// List who is told what happens to accounts
-#[utoipa::path(get, path = "/tools/connections/hooks", operation_id = "list_connection_hooks", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/connections/hooks", operation_id = "list_connection_hooks", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = HooksAnswer)))]
 pub(crate) async fn list(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<HooksAnswer>> {
     let hooks: Vec<HookBody> = app.connections.hooks(scope.project).await?.into_iter().map(Into::into).collect();
@@ -121,7 +121,7 @@ pub(crate) async fn list(Scoped(scope, _): Scoped<ViewTools>, State(app): State<
 ///
 /// It gets a post when an account is connected, breaks, expires or is removed, signed as Standard Webhooks say with the secret that the answer shows
 /// this once. A post that is not answered with a 2xx is sent again, in eight tries over a day.
-#[utoipa::path(post, path = "/tools/connections/hooks", operation_id = "create_connection_hook", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(post, path = "/tools/connections/hooks", operation_id = "create_connection_hook", tag = "Tools", security(("key" = ["edit_tools"])),
     request_body = CreateHook, responses((status = 200, body = HookAnswer), (status = 409, description = "The project has as many hooks as it may")))]
 pub(crate) async fn create(
     Scoped(scope, _): Scoped<EditTools>,
@@ -133,7 +133,7 @@ pub(crate) async fn create(
 }
 
 /// Stop telling an address
-#[utoipa::path(delete, path = "/tools/connections/hooks/{hook_id}", operation_id = "delete_connection_hook", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(delete, path = "/tools/connections/hooks/{hook_id}", operation_id = "delete_connection_hook", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("hook_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such hook")))]
 pub(crate) async fn delete(
     Scoped(scope, _): Scoped<EditTools>,
@@ -145,7 +145,7 @@ pub(crate) async fn delete(
 }
 
 /// List what a hook was told, newest first
-#[utoipa::path(get, path = "/tools/connections/hooks/{hook_id}/messages", operation_id = "list_connection_hook_messages", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/connections/hooks/{hook_id}/messages", operation_id = "list_connection_hook_messages", tag = "Tools", security(("key" = ["view_tools"])),
     params(("hook_id" = Uuid, Path), ListPage), responses((status = 200, body = HookMessagesAnswer), (status = 404, description = "No such hook")))]
 pub(crate) async fn messages(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -159,7 +159,7 @@ pub(crate) async fn messages(
 }
 
 /// Send a message again that nobody tries any more
-#[utoipa::path(post, path = "/tools/connections/hooks/{hook_id}/messages/{message_id}/retry", operation_id = "retry_connection_hook_message", tag = "Tools",
+#[document::path(post, path = "/tools/connections/hooks/{hook_id}/messages/{message_id}/retry", operation_id = "retry_connection_hook_message", tag = "Tools",
     security(("key" = ["edit_tools"])), params(("hook_id" = Uuid, Path), ("message_id" = Uuid, Path)),
     responses((status = 204, description = "It will be sent"), (status = 404, description = "No such message that is dead")))]
 pub(crate) async fn retry(

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use http::StatusCode;
 use imports::{Import, ImportError, ImportMode, Made, Order, Origin};
 use kernel::{ConnectionId, ImportId, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -154,7 +154,7 @@ pub struct OpenapiBody {
     #[schema(value_type = Option<crate::shapes::UrlText>)]
     pub url: Option<String>,
     /// The document itself: an object, or text in JSON or YAML.
-    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    #[schema(value_type = Option<crate::shapes::ObjectOrText>)]
     pub document: Option<Value>,
     /// The address of the API in place of the document's servers.
     #[schema(value_type = Option<crate::shapes::UrlText>)]
@@ -283,7 +283,7 @@ fn answer(made: Made, mode: ImportMode) -> Json<MadeAnswer> {
 }
 
 /// Import an OpenAPI document
-#[utoipa::path(post, path = "/tools/imports/openapi", operation_id = "import_openapi", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(post, path = "/tools/imports/openapi", operation_id = "import_openapi", tag = "Tools", security(("key" = ["edit_tools"])),
     params(ImportOptions), request_body = ImportOpenapi,
     responses((status = 200, body = MadeAnswer), (status = 409, description = "The key is taken, credentials would go to other hosts, or the project has as many imports as it may"),
         (status = 422, description = "The document cannot be imported"), (status = 424, description = "The address could not be read")))]
@@ -301,7 +301,7 @@ pub(crate) async fn openapi(
 /// Import an MCP server
 ///
 /// A server that shows its tools only to accounts is imported without them; they are read once the first account is connected.
-#[utoipa::path(post, path = "/tools/imports/mcp", operation_id = "import_mcp", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(post, path = "/tools/imports/mcp", operation_id = "import_mcp", tag = "Tools", security(("key" = ["edit_tools"])),
     params(ImportOptions), request_body = ImportMcp,
     responses((status = 200, body = MadeAnswer), (status = 409, description = "The key is taken, credentials would go to other hosts, or the project has as many imports as it may"),
         (status = 422, description = "The server cannot be imported, or projects may not run the program"),
@@ -318,7 +318,7 @@ pub(crate) async fn mcp(
 }
 
 /// List the project's imports
-#[utoipa::path(get, path = "/tools/imports", operation_id = "list_imports", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/imports", operation_id = "list_imports", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = ImportsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -330,7 +330,7 @@ pub(crate) async fn list(
 }
 
 /// Read an import
-#[utoipa::path(get, path = "/tools/imports/{import_id}", operation_id = "fetch_import", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/imports/{import_id}", operation_id = "fetch_import", tag = "Tools", security(("key" = ["view_tools"])),
     params(("import_id" = Uuid, Path)), responses((status = 200, body = ImportAnswer), (status = 404, description = "No such import")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -341,7 +341,7 @@ pub(crate) async fn fetch(
 }
 
 /// Fetch the source of an import again
-#[utoipa::path(post, path = "/tools/imports/{import_id}/refresh", operation_id = "refresh_import", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(post, path = "/tools/imports/{import_id}/refresh", operation_id = "refresh_import", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("import_id" = Uuid, Path), ImportOptions),
     responses((status = 200, body = MadeAnswer), (status = 404, description = "No such import"),
         (status = 409, description = "Credentials would go to other hosts, or there is nothing to fetch")))]
@@ -357,7 +357,7 @@ pub(crate) async fn refresh(
 }
 
 /// Delete an import
-#[utoipa::path(delete, path = "/tools/imports/{import_id}", operation_id = "delete_import", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(delete, path = "/tools/imports/{import_id}", operation_id = "delete_import", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("import_id" = Uuid, Path), DeleteImport),
     responses((status = 204), (status = 404, description = "No such import"), (status = 409, description = "It is connected")))]
 pub(crate) async fn delete(

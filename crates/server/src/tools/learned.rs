@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use discovery::{LearnedPage, LearnedUseCase};
+use document::{IntoParams, ToSchema};
 use kernel::UseCaseId;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -83,7 +83,7 @@ pub struct Forgotten {
 }
 
 /// List what the project learned from successful calls, newest first
-#[utoipa::path(get, path = "/tools/discover/learned", operation_id = "list_learned_use_cases", tag = "Tools",
+#[document::path(get, path = "/tools/discover/learned", operation_id = "list_learned_use_cases", tag = "Tools",
     security(("key" = ["view_tools"])), params(ListLearned), responses((status = 200, body = LearnedAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -94,7 +94,7 @@ pub(crate) async fn list(
 }
 
 /// Switch learning on or off
-#[utoipa::path(put, path = "/tools/discover/learned", operation_id = "set_learning", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(put, path = "/tools/discover/learned", operation_id = "set_learning", tag = "Tools", security(("key" = ["edit_tools"])),
     request_body = Learning, responses((status = 200, body = Learning)))]
 pub(crate) async fn set(
     Scoped(scope, _): Scoped<EditTools>,
@@ -106,14 +106,14 @@ pub(crate) async fn set(
 }
 
 /// Forget everything that the project learned
-#[utoipa::path(delete, path = "/tools/discover/learned", operation_id = "forget_learned_use_cases", tag = "Tools",
+#[document::path(delete, path = "/tools/discover/learned", operation_id = "forget_learned_use_cases", tag = "Tools",
     security(("key" = ["edit_tools"])), responses((status = 200, body = Forgotten)))]
 pub(crate) async fn clear(Scoped(scope, _): Scoped<EditTools>, State(app): State<App>) -> ApiResult<Json<Forgotten>> {
     Ok(Json(Forgotten { count: app.discovery.forget_learned(scope, None).await? }))
 }
 
 /// Forget one use case
-#[utoipa::path(delete, path = "/tools/discover/learned/{id}", operation_id = "forget_learned_use_case", tag = "Tools",
+#[document::path(delete, path = "/tools/discover/learned/{id}", operation_id = "forget_learned_use_case", tag = "Tools",
     security(("key" = ["edit_tools"])), params(("id" = Uuid, Path)), responses((status = 204), (status = 404)))]
 pub(crate) async fn forget(Scoped(scope, _): Scoped<EditTools>, State(app): State<App>, PathOf(id): PathOf<Uuid>) -> ApiResult<StatusCode> {
     app.discovery.forget_learned(scope, Some(id.into())).await?;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use agents::{AppFilter, AppName, AppStatus, ProjectApp};
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use kernel::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -186,7 +186,7 @@ async fn own_apps(app: &App, scope: Scope) -> ApiResult<Json<AppsAnswer>> {
 }
 
 /// List the apps that may be assigned to agents, the one that changed last first
-#[utoipa::path(get, path = "/tools/connected", operation_id = "list_connected_apps", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/connected", operation_id = "list_connected_apps", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = AppsAnswer)))]
 pub(crate) async fn connected(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -197,7 +197,7 @@ pub(crate) async fn connected(
 }
 
 /// List the apps of the project; the same as `/tools/connected`
-#[utoipa::path(get, path = "/tools/workspace", operation_id = "list_workspace_apps", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/workspace", operation_id = "list_workspace_apps", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = AppsAnswer)))]
 pub(crate) async fn workspace(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -227,7 +227,7 @@ fn within(limit: Option<usize>, usual: usize, most: usize) -> ApiResult<usize> {
 }
 
 /// List every app of the catalog, the one with the most actions first
-#[utoipa::path(get, path = "/tools/marketplace", operation_id = "list_marketplace_apps", tag = "Tools", security(("key" = ["view_tools"])), params(ListApps),
+#[document::path(get, path = "/tools/marketplace", operation_id = "list_marketplace_apps", tag = "Tools", security(("key" = ["view_tools"])), params(ListApps),
     responses((status = 200, body = MarketplaceAnswer)))]
 pub(crate) async fn marketplace(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -246,7 +246,7 @@ pub(crate) async fn marketplace(
 }
 
 /// Count what there is
-#[utoipa::path(get, path = "/tools/stats", operation_id = "fetch_app_stats", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/stats", operation_id = "fetch_app_stats", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = MarketStatsAnswer)))]
 pub(crate) async fn stats(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<MarketStatsAnswer>> {
     let found = app.agents.marketplace(scope, &AppFilter::default()).await?;
@@ -260,7 +260,7 @@ pub(crate) async fn stats(Scoped(scope, _): Scoped<ViewTools>, State(app): State
 }
 
 /// List the actions of an app
-#[utoipa::path(get, path = "/tools/{app_name}/actions", operation_id = "list_app_actions", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/{app_name}/actions", operation_id = "list_app_actions", tag = "Tools", security(("key" = ["view_tools"])),
     params(("app_name" = String, Path), ListAppActions), responses((status = 200, body = Vec<AppAction>), (status = 404, description = "No such app")))]
 pub(crate) async fn app_actions(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -290,7 +290,7 @@ pub(crate) async fn app_actions(
 }
 
 /// List the events of an app
-#[utoipa::path(get, path = "/tools/{app_name}/triggers", operation_id = "list_app_triggers", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/{app_name}/triggers", operation_id = "list_app_triggers", tag = "Tools", security(("key" = ["view_tools"])),
     params(("app_name" = String, Path)), responses((status = 200, body = Vec<AppTrigger>), (status = 404, description = "No such app")))]
 pub(crate) async fn app_triggers(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -304,7 +304,7 @@ pub(crate) async fn app_triggers(
 /// Choose an app for the project
 ///
 /// It can then be assigned to agents; they use it once an account is connected. An app that needs no account is connected at once.
-#[utoipa::path(post, path = "/tools/add-to-workspace", operation_id = "add_app", tag = "Tools", security(("key" = ["edit_tools"])), request_body = NamedApp,
+#[document::path(post, path = "/tools/add-to-workspace", operation_id = "add_app", tag = "Tools", security(("key" = ["edit_tools"])), request_body = NamedApp,
     responses((status = 200, body = AppAnswer), (status = 404, description = "No such app")))]
 pub(crate) async fn add(
     Scoped(scope, _): Scoped<EditTools>,
@@ -320,7 +320,7 @@ pub(crate) async fn add(
 /// Take an app out of the project, with its connections
 ///
 /// Agents keep their assignments of it, which cannot be used until it is connected again.
-#[utoipa::path(delete, path = "/tools/remove-from-workspace/{app_name}", operation_id = "remove_app", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(delete, path = "/tools/remove-from-workspace/{app_name}", operation_id = "remove_app", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("app_name" = String, Path)), responses((status = 200, body = AppAnswer), (status = 404, description = "The project does not have it")))]
 pub(crate) async fn remove(
     Scoped(scope, _): Scoped<EditTools>,

@@ -2,11 +2,11 @@
 
 use axum::extract::State;
 use calls::{Notice, NoticeWay};
+use document::ToSchema;
 use http::StatusCode;
 use kernel::NoticeId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -107,7 +107,7 @@ pub struct NoticeTested {
 }
 
 /// List who is told that a call waits
-#[utoipa::path(get, path = "/tools/approvals/notices", operation_id = "list_approval_notices", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/approvals/notices", operation_id = "list_approval_notices", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = NoticesAnswer)))]
 pub(crate) async fn list(Scoped(scope, _): Scoped<ViewTools>, State(app): State<App>) -> ApiResult<Json<NoticesAnswer>> {
     let notices = app.calls.notices(scope.project).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn list(Scoped(scope, _): Scoped<ViewTools>, State(app): State<
 /// Have somebody told that a call waits
 ///
 /// A project may have ten of these. What is told is which call waits and where a person decides, never its arguments.
-#[utoipa::path(post, path = "/tools/approvals/notices", operation_id = "create_approval_notice", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(post, path = "/tools/approvals/notices", operation_id = "create_approval_notice", tag = "Tools", security(("key" = ["edit_tools"])),
     request_body = CreateNotice,
     responses((status = 200, body = NoticeAnswer), (status = 400, description = "Not a ref, or arguments that do not fit"), (status = 404, description = "No such connection or action"),
         (status = 409, description = "The project has as many as it may"), (status = 422, description = "An address, tool or text that cannot be taken")))]
@@ -131,7 +131,7 @@ pub(crate) async fn create(
 }
 
 /// Tell somebody no more
-#[utoipa::path(delete, path = "/tools/approvals/notices/{notice_id}", operation_id = "delete_approval_notice", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(delete, path = "/tools/approvals/notices/{notice_id}", operation_id = "delete_approval_notice", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("notice_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such notice")))]
 pub(crate) async fn delete(Scoped(scope, _): Scoped<EditTools>, State(app): State<App>, PathOf(id): PathOf<Uuid>) -> ApiResult<StatusCode> {
     app.calls.delete_notice(scope, NoticeId::from(id)).await?;
@@ -141,7 +141,7 @@ pub(crate) async fn delete(Scoped(scope, _): Scoped<EditTools>, State(app): Stat
 /// Send a notice once, about no call
 ///
 /// The post says `test` in its `data`; a tool is really called.
-#[utoipa::path(post, path = "/tools/approvals/notices/{notice_id}/test", operation_id = "test_approval_notice", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(post, path = "/tools/approvals/notices/{notice_id}/test", operation_id = "test_approval_notice", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("notice_id" = Uuid, Path)), responses((status = 200, body = NoticeTested), (status = 404, description = "No such notice")))]
 pub(crate) async fn test(
     Scoped(scope, _): Scoped<EditTools>,

@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 use connections::{NewOAuthApp, OAuthApp, Owner};
+use document::ToSchema;
 use http::StatusCode;
 use kernel::AppId;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
@@ -107,7 +107,7 @@ async fn delete_for(app: &App, owner: Owner, id: AppId) -> ApiResult<StatusCode>
 }
 
 /// Keep an OAuth app of the project
-#[utoipa::path(post, path = "/tools/oauth-apps", operation_id = "set_oauth_app", tag = "Tools", security(("key" = ["edit_tools"])), request_body = SetApp,
+#[document::path(post, path = "/tools/oauth-apps", operation_id = "set_oauth_app", tag = "Tools", security(("key" = ["edit_tools"])), request_body = SetApp,
     responses((status = 200, body = OAuthAppAnswer)))]
 pub(crate) async fn set(
     Scoped(scope, _): Scoped<EditTools>,
@@ -118,7 +118,7 @@ pub(crate) async fn set(
 }
 
 /// List the project's OAuth apps
-#[utoipa::path(get, path = "/tools/oauth-apps", operation_id = "list_oauth_apps", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/oauth-apps", operation_id = "list_oauth_apps", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = OAuthAppsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -140,7 +140,7 @@ pub struct RedirectAnswer {
 /// Read the address that an OAuth app of an integration is registered with
 ///
 /// It does not depend on the app, so it can be registered before there is one.
-#[utoipa::path(get, path = "/tools/oauth-apps/redirect/{provider_key}/{integration_key}", operation_id = "fetch_oauth_redirect", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/oauth-apps/redirect/{provider_key}/{integration_key}", operation_id = "fetch_oauth_redirect", tag = "Tools", security(("key" = ["view_tools"])),
     params(("provider_key" = String, Path), ("integration_key" = String, Path)), responses((status = 200, body = RedirectAnswer), (status = 404, description = "No such integration")))]
 pub(crate) async fn redirect(
     Scoped(scope, _): Scoped<ViewTools>,
@@ -157,7 +157,7 @@ pub(crate) async fn redirect(
 }
 
 /// Delete an OAuth app of the project
-#[utoipa::path(delete, path = "/tools/oauth-apps/{app_id}", operation_id = "delete_oauth_app", tag = "Tools", security(("key" = ["edit_tools"])),
+#[document::path(delete, path = "/tools/oauth-apps/{app_id}", operation_id = "delete_oauth_app", tag = "Tools", security(("key" = ["edit_tools"])),
     params(("app_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such app")))]
 pub(crate) async fn delete(
     Scoped(scope, _): Scoped<EditTools>,
@@ -168,7 +168,7 @@ pub(crate) async fn delete(
 }
 
 /// Keep an OAuth app for all projects
-#[utoipa::path(post, path = "/admin/oauth-apps", operation_id = "set_deployment_oauth_app", tag = "Admin", security(("operator" = [])), request_body = SetApp,
+#[document::path(post, path = "/admin/oauth-apps", operation_id = "set_deployment_oauth_app", tag = "Admin", security(("operator" = [])), request_body = SetApp,
     responses((status = 200, body = OAuthAppAnswer)))]
 pub(crate) async fn set_everywhere(
     _: Operator,
@@ -179,14 +179,14 @@ pub(crate) async fn set_everywhere(
 }
 
 /// List the OAuth apps for all projects
-#[utoipa::path(get, path = "/admin/oauth-apps", operation_id = "list_deployment_oauth_apps", tag = "Admin", security(("operator" = [])),
+#[document::path(get, path = "/admin/oauth-apps", operation_id = "list_deployment_oauth_apps", tag = "Admin", security(("operator" = [])),
     responses((status = 200, body = OAuthAppsAnswer)))]
 pub(crate) async fn list_everywhere(_: Operator, State(app): State<App>, _: QueryOf<NoFilters>) -> ApiResult<Json<OAuthAppsAnswer>> {
     list_for(&app, Owner::Deployment).await
 }
 
 /// Delete an OAuth app for all projects
-#[utoipa::path(delete, path = "/admin/oauth-apps/{app_id}", operation_id = "delete_deployment_oauth_app", tag = "Admin", security(("operator" = [])),
+#[document::path(delete, path = "/admin/oauth-apps/{app_id}", operation_id = "delete_deployment_oauth_app", tag = "Admin", security(("operator" = [])),
     params(("app_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such app")))]
 pub(crate) async fn delete_everywhere(_: Operator, State(app): State<App>, PathOf(id): PathOf<AppId>) -> ApiResult<StatusCode> {
     delete_for(&app, Owner::Deployment, id).await

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use calls::{NoRoute, OpRequest, OwnRoutes};
 use definitions::Verdict;
 use definitions::ops::{self, Assembled, Method};
+use document::ToSchema;
 use futures_util::future::BoxFuture;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
@@ -15,7 +16,6 @@ use kernel::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tower::ServiceExt;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::call::{CallAnswer, CallOutcome, RUN_KIND, is_test, read_permission, time_limit};
@@ -151,7 +151,7 @@ pub struct OpsAnswer {
 }
 
 /// List platform ops
-#[utoipa::path(get, path = "/tools/ops", operation_id = "list_platform_ops", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/ops", operation_id = "list_platform_ops", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, body = OpsAnswer)))]
 pub(crate) async fn list(_: Scoped<ViewTools>, _: QueryOf<NoFilters>) -> Json<OpsAnswer> {
     let body = |op: &'static ops::Op| OpBody {
@@ -171,7 +171,7 @@ pub(crate) async fn list(_: Scoped<ViewTools>, _: QueryOf<NoFilters>) -> Json<Op
 ///
 /// Arguments are checked against the op's closed schema and bound to `context`. The op acts with the caller's key. Reads run; what changes
 /// something answers 202 with an approval, unless the project's permissions allow it.
-#[utoipa::path(post, path = "/tools/ops/{op}", operation_id = "call_platform_op", tag = "Tools", security(("key" = ["run_tools"])),
+#[document::path(post, path = "/tools/ops/{op}", operation_id = "call_platform_op", tag = "Tools", security(("key" = ["run_tools"])),
     params(("op" = String, Path)), request_body = CallOp,
     responses((status = 200, body = CallAnswer), (status = 202, body = super::call::WaitingAnswer, description = "Waits for a person"),
         (status = 400, description = "Bad arguments, or a value of the run is missing"), (status = 403, description = "Denied"), (status = 404, description = "No such op"), (status = 429, description = "The project keeps as many runs or approvals as it may")))]

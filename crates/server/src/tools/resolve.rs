@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use definitions::format::{Format, UnknownFormat};
 use definitions::{Callee, ConnectedIntegration, ResolvedConnection, ResolvedTool, SpecSet, ToolCallback, ToolSpec};
+use document::{IntoParams, ToSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::edge::auth::ViewTools;
 use crate::edge::{ApiError, ApiResult, Json, Payload, QueryOf, Scoped};
@@ -19,7 +19,7 @@ use crate::{App, addresses};
 pub struct ResolveTools {
     /// Tool configs, in any of their shapes; `GET /tools/schema` describes them.
     #[serde(default)]
-    #[schema(value_type = Vec<crate::document::ObjectOrText>)]
+    #[schema(value_type = Vec<crate::shapes::ObjectOrText>)]
     pub tools: Vec<Value>,
 }
 
@@ -111,7 +111,7 @@ impl From<ResolvedTool> for ResolvedBody {
 }
 
 /// Resolve tool configs into tools that can be called
-#[utoipa::path(post, path = "/tools/resolve", operation_id = "resolve_tools", tag = "Tools", security(("key" = ["view_tools"])), params(ResolveOptions),
+#[document::path(post, path = "/tools/resolve", operation_id = "resolve_tools", tag = "Tools", security(("key" = ["view_tools"])), params(ResolveOptions),
     request_body = ResolveTools, responses((status = 200, body = ResolveAnswer), (status = 400, description = "A bad segment or an unusable connection"),
         (status = 404, description = "No such provider, connection or action"), (status = 422, description = "A config of the wrong shape or kind")))]
 pub(crate) async fn resolve(
@@ -136,7 +136,7 @@ pub(crate) async fn resolve(
 pub struct ResolveSpecs {
     /// Tool configs of every kind.
     #[serde(default)]
-    #[schema(value_type = Vec<crate::document::ObjectOrText>)]
+    #[schema(value_type = Vec<crate::shapes::ObjectOrText>)]
     pub tools: Vec<Value>,
 }
 
@@ -167,7 +167,7 @@ pub struct SpecsAnswer {
 }
 
 /// Resolve an agent's tools into the specs that a runner is given
-#[utoipa::path(post, path = "/tools/specs", operation_id = "resolve_tool_specs", tag = "Tools", security(("key" = ["view_tools"])), params(ResolveOptions),
+#[document::path(post, path = "/tools/specs", operation_id = "resolve_tool_specs", tag = "Tools", security(("key" = ["view_tools"])), params(ResolveOptions),
     request_body = ResolveSpecs, responses((status = 200, body = SpecsAnswer), (status = 400, description = "A bad segment or an unusable connection"),
         (status = 404, description = "No such provider, connection, action or workflow"), (status = 422, description = "A config of the wrong shape")))]
 pub(crate) async fn specs(
@@ -200,7 +200,7 @@ fn names(names: Vec<(String, Callee)>) -> BTreeMap<String, String> {
 }
 
 /// The JSON Schema of an agent's tool configuration
-#[utoipa::path(get, path = "/tools/schema", operation_id = "fetch_tool_schema", tag = "Tools", security(("key" = ["view_tools"])),
+#[document::path(get, path = "/tools/schema", operation_id = "fetch_tool_schema", tag = "Tools", security(("key" = ["view_tools"])),
     responses((status = 200, description = "A JSON Schema", body = Object)))]
 pub(crate) async fn schema(_: Scoped<ViewTools>) -> Json<Value> {
     Json(definitions::config::json_schema())

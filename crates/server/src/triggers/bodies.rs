@@ -1,11 +1,11 @@
 //! Triggers on the wire.
 
+use document::{IntoParams, ToSchema};
 use kernel::{ConnectionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::PageSize;
 use triggers::{Attempt, Delivery, DeliveryLabels, Labels, Lifecycle, ParentQuery, Schedule, Subscription};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;

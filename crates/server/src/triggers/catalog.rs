@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 use catalog::{PageQuery, Reach};
+use document::{IntoParams, ToSchema};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::App;
 use crate::catalog::{
@@ -43,7 +43,7 @@ pub struct ListEvents {
 }
 
 /// List providers of events
-#[utoipa::path(get, path = "/triggers/catalog/providers", operation_id = "list_trigger_providers", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/catalog/providers", operation_id = "list_trigger_providers", tag = "Triggers", security(("key" = ["view_triggers"])),
     responses((status = 200, body = ProvidersAnswer)))]
 pub(crate) async fn providers(Scoped(scope, _): Scoped<ViewTriggers>, State(app): State<App>) -> ApiResult<Json<ProvidersAnswer>> {
     let providers: Vec<_> =
@@ -52,7 +52,7 @@ pub(crate) async fn providers(Scoped(scope, _): Scoped<ViewTriggers>, State(app)
 }
 
 /// Read a provider of events
-#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}", operation_id = "fetch_trigger_provider", tag = "Triggers",
+#[document::path(get, path = "/triggers/catalog/providers/{provider_key}", operation_id = "fetch_trigger_provider", tag = "Triggers",
     security(("key" = ["view_triggers"])), params(("provider_key" = String, Path)), responses((status = 200, body = ProviderAnswer), (status = 404, description = "No such provider")))]
 pub(crate) async fn provider(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -64,7 +64,7 @@ pub(crate) async fn provider(
 }
 
 /// List integrations with events
-#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations", operation_id = "list_trigger_integrations", tag = "Triggers",
+#[document::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations", operation_id = "list_trigger_integrations", tag = "Triggers",
     security(("key" = ["view_triggers"])), params(("provider_key" = String, Path), ListIntegrations), responses((status = 200, body = IntegrationsAnswer)))]
 pub(crate) async fn integrations(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -77,7 +77,7 @@ pub(crate) async fn integrations(
 }
 
 /// Read an integration with events
-#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}", operation_id = "fetch_trigger_integration", tag = "Triggers",
+#[document::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}", operation_id = "fetch_trigger_integration", tag = "Triggers",
     security(("key" = ["view_triggers"])), params(("provider_key" = String, Path), ("integration_key" = String, Path)),
     responses((status = 200, body = IntegrationAnswer), (status = 404, description = "No such integration")))]
 pub(crate) async fn integration(
@@ -90,7 +90,7 @@ pub(crate) async fn integration(
 }
 
 /// List events
-#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}/events", operation_id = "list_trigger_events", tag = "Triggers",
+#[document::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}/events", operation_id = "list_trigger_events", tag = "Triggers",
     security(("key" = ["view_triggers"])), params(("provider_key" = String, Path), ("integration_key" = String, Path), ListEvents),
     responses((status = 200, body = EventsAnswer), (status = 404, description = "No such integration")))]
 pub(crate) async fn events(
@@ -107,7 +107,7 @@ pub(crate) async fn events(
 }
 
 /// Read an event with its schemas
-#[utoipa::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}/events/{event_key}", operation_id = "fetch_trigger_event",
+#[document::path(get, path = "/triggers/catalog/providers/{provider_key}/integrations/{integration_key}/events/{event_key}", operation_id = "fetch_trigger_event",
     tag = "Triggers", security(("key" = ["view_triggers"])), params(("provider_key" = String, Path), ("integration_key" = String, Path), ("event_key" = String, Path)),
     responses((status = 200, body = EventAnswer), (status = 404, description = "No such event")))]
 pub(crate) async fn event(

@@ -3,11 +3,11 @@
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use document::ToSchema;
 use kernel::{DeliveryId, EventId, ScheduleId, Scope, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use triggers::{Attempt, Completion, Delivery, DeliveryQuery};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::bodies::{DeliveryBody, PageParams, Windowing};
@@ -113,7 +113,7 @@ pub struct StoredEvent {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewRequest {
-    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    #[schema(value_type = Option<crate::shapes::ObjectOrText>)]
     pub inputs_fields: Option<Value>,
     /// The delivery whose event to map.
     pub delivery_id: Option<Uuid>,
@@ -165,7 +165,7 @@ pub(super) async fn answer(app: &App, scope: Scope, delivery: Delivery) -> ApiRe
 }
 
 /// List deliveries, newest first
-#[utoipa::path(get, path = "/triggers/deliveries", operation_id = "list_trigger_deliveries", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/deliveries", operation_id = "list_trigger_deliveries", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(PageParams), responses((status = 200, body = DeliveriesAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -176,7 +176,7 @@ pub(crate) async fn list(
 }
 
 /// Query deliveries
-#[utoipa::path(post, path = "/triggers/deliveries/query", operation_id = "query_trigger_deliveries", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(post, path = "/triggers/deliveries/query", operation_id = "query_trigger_deliveries", tag = "Triggers", security(("key" = ["view_triggers"])),
     request_body = QueryDeliveries, responses((status = 200, body = DeliveriesAnswer), (status = 422, description = "Bad state or time")))]
 pub(crate) async fn query(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -187,7 +187,7 @@ pub(crate) async fn query(
 }
 
 /// Run again everything that failed for good and fits
-#[utoipa::path(post, path = "/triggers/deliveries/replay", operation_id = "replay_trigger_deliveries", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/deliveries/replay", operation_id = "replay_trigger_deliveries", tag = "Triggers", security(("key" = ["edit_triggers"])),
     request_body = QueryDeliveries, responses((status = 200, body = ReplayAnswer), (status = 422, description = "Bad time")))]
 pub(crate) async fn replay(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -199,7 +199,7 @@ pub(crate) async fn replay(
 }
 
 /// Read a delivery with its attempts
-#[utoipa::path(get, path = "/triggers/deliveries/{delivery_id}", operation_id = "fetch_trigger_delivery", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/deliveries/{delivery_id}", operation_id = "fetch_trigger_delivery", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(("delivery_id" = Uuid, Path)), responses((status = 200, body = DeliveryAnswer), (status = 404, description = "No such delivery")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -211,7 +211,7 @@ pub(crate) async fn fetch(
 }
 
 /// Run a delivery that has ended once more
-#[utoipa::path(post, path = "/triggers/deliveries/{delivery_id}/retry", operation_id = "retry_trigger_delivery", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/deliveries/{delivery_id}/retry", operation_id = "retry_trigger_delivery", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("delivery_id" = Uuid, Path)), responses((status = 200, body = DeliveryAnswer), (status = 404, description = "No such delivery"), (status = 409, description = "It is under way")))]
 pub(crate) async fn retry(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -225,7 +225,7 @@ pub(crate) async fn retry(
 /// Cancel a delivery that has not ended
 ///
 /// It is not tried again, and a run under way is cut off. What the run did already stays done.
-#[utoipa::path(post, path = "/triggers/deliveries/{delivery_id}/cancel", operation_id = "cancel_trigger_delivery", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/deliveries/{delivery_id}/cancel", operation_id = "cancel_trigger_delivery", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("delivery_id" = Uuid, Path)), responses((status = 200, body = DeliveryAnswer), (status = 404, description = "No such delivery"), (status = 409, description = "It has ended")))]
 pub(crate) async fn cancel(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -238,7 +238,7 @@ pub(crate) async fn cancel(
 }
 
 /// Say how a dispatched run ended
-#[utoipa::path(post, path = "/triggers/deliveries/{delivery_id}/complete", operation_id = "complete_trigger_delivery", tag = "Triggers", security(("key" = ["run_triggers"])),
+#[document::path(post, path = "/triggers/deliveries/{delivery_id}/complete", operation_id = "complete_trigger_delivery", tag = "Triggers", security(("key" = ["run_triggers"])),
     params(("delivery_id" = Uuid, Path)), request_body = CompleteDelivery, responses((status = 200, body = DeliveryAnswer), (status = 404, description = "No such delivery"), (status = 409, description = "It was not dispatched, or has ended")))]
 pub(crate) async fn complete(
     Scoped(scope, _): Scoped<RunTriggers>,
@@ -252,7 +252,7 @@ pub(crate) async fn complete(
 }
 
 /// Read an event as it came in
-#[utoipa::path(get, path = "/triggers/events/{event_row_id}", operation_id = "fetch_trigger_stored_event", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/events/{event_row_id}", operation_id = "fetch_trigger_stored_event", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(("event_row_id" = Uuid, Path)), responses((status = 200, body = StoredEventAnswer), (status = 404, description = "No such event")))]
 pub(crate) async fn event(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -279,7 +279,7 @@ pub(crate) async fn event(
 }
 
 /// See what a mapping makes of an event
-#[utoipa::path(post, path = "/triggers/preview", operation_id = "preview_trigger_inputs", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(post, path = "/triggers/preview", operation_id = "preview_trigger_inputs", tag = "Triggers", security(("key" = ["view_triggers"])),
     request_body = PreviewRequest, responses((status = 200, body = PreviewAnswer), (status = 400, description = "No event is named"), (status = 404, description = "No such delivery"), (status = 422, description = "The mapping cannot be read")))]
 pub(crate) async fn preview(
     Scoped(scope, _): Scoped<ViewTriggers>,

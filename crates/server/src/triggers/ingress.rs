@@ -67,7 +67,7 @@ async fn accept(app: &App, integration: &str, token: &str, request: Request) -> 
 }
 
 /// Take an event
-#[utoipa::path(post, path = "/triggers/native/{integration_key}/{token}", operation_id = "ingest_native_event", tag = "Triggers",
+#[document::path(post, path = "/triggers/native/{integration_key}/{token}", operation_id = "ingest_native_event", tag = "Triggers",
     params(("integration_key" = String, Path), ("token" = String, Path)), request_body = Object,
     responses((status = 202, description = "Stored, or of no interest"), (status = 200, description = "The answer to a handshake"), (status = 401, description = "The signature is not right, or the request was replayed"),
         (status = 404, description = "No such address"), (status = 429, description = "Too many refused requests"), (status = 503, description = "Too much is coming in")))]
@@ -80,7 +80,7 @@ pub(crate) async fn native(
 }
 
 /// Answer a handshake
-#[utoipa::path(get, path = "/triggers/native/{integration_key}/{token}", operation_id = "answer_native_handshake", tag = "Triggers",
+#[document::path(get, path = "/triggers/native/{integration_key}/{token}", operation_id = "answer_native_handshake", tag = "Triggers",
     params(("integration_key" = String, Path), ("token" = String, Path)),
     responses((status = 200, description = "The answer to a handshake"), (status = 401, description = "Not a handshake"), (status = 404, description = "No such address"), (status = 405, description = "Events are sent with POST")))]
 pub(crate) async fn handshake(
@@ -95,7 +95,7 @@ pub(crate) async fn handshake(
 }
 
 /// Take a message from Composio
-#[utoipa::path(post, path = "/triggers/composio/events", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Object,
+#[document::path(post, path = "/triggers/composio/events", operation_id = "ingest_composio_event", tag = "Triggers", request_body = Object,
     responses((status = 202, description = "Stored, or of no interest"), (status = 400, description = "The body is not JSON"), (status = 401, description = "The signature is not right, or the request was replayed")))]
 pub(crate) async fn composio(State(app): State<App>, request: Request) -> ApiResult<Response> {
     let whole = ReceivedRequest::read(request, &app).await?;

@@ -1,12 +1,12 @@
 //! `/triggers/schedules`
 
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use http::StatusCode;
 use kernel::{ScheduleId, Scope, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use triggers::{Labels, NewSchedule, ParentQuery, Schedule};
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::bodies::{PageParams, ScheduleBody, Windowing, data, same_id};
@@ -67,12 +67,12 @@ pub struct ScheduleData {
     start_time: Option<String>,
     end_time: Option<String>,
     /// `skip`, `fire_once`, or `{"policy": "catch_up", "limit": 10}`.
-    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    #[schema(value_type = Option<crate::shapes::ObjectOrText>)]
     misfire: Option<Value>,
     #[schema(minimum = 0)]
     jitter_seconds: Option<u32>,
     /// From the slot to the inputs: an object, or a selector.
-    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    #[schema(value_type = Option<crate::shapes::ObjectOrText>)]
     inputs_fields: Option<Value>,
     /// What runs: `workflow` and so on, as in a run.
     #[schema(value_type = Option<Object>)]
@@ -159,7 +159,7 @@ async fn list_of(app: &App, scope: Scope, filter: ScheduleFilter, window: Window
 }
 
 /// Make a schedule
-#[utoipa::path(post, path = "/triggers/schedules", operation_id = "create_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/schedules", operation_id = "create_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
     request_body = ScheduleRequest, responses((status = 200, body = ScheduleAnswer), (status = 409, description = "The project has as many schedules as it may"), (status = 422, description = "Bad cron expression, time zone, window, mapping or target")))]
 pub(crate) async fn create(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -170,7 +170,7 @@ pub(crate) async fn create(
 }
 
 /// List schedules, newest first
-#[utoipa::path(get, path = "/triggers/schedules", operation_id = "list_trigger_schedules", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/schedules", operation_id = "list_trigger_schedules", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(PageParams), responses((status = 200, body = SchedulesAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -181,7 +181,7 @@ pub(crate) async fn list(
 }
 
 /// Query schedules
-#[utoipa::path(post, path = "/triggers/schedules/query", operation_id = "query_trigger_schedules", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(post, path = "/triggers/schedules/query", operation_id = "query_trigger_schedules", tag = "Triggers", security(("key" = ["view_triggers"])),
     request_body = QuerySchedules, responses((status = 200, body = SchedulesAnswer)))]
 pub(crate) async fn query(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -192,7 +192,7 @@ pub(crate) async fn query(
 }
 
 /// The next ten times of a schedule that may be
-#[utoipa::path(post, path = "/triggers/schedules/preview", operation_id = "preview_trigger_schedule", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(post, path = "/triggers/schedules/preview", operation_id = "preview_trigger_schedule", tag = "Triggers", security(("key" = ["view_triggers"])),
     request_body = ScheduleRequest, responses((status = 200, body = UpcomingAnswer), (status = 422, description = "Bad cron expression, time zone or window")))]
 pub(crate) async fn preview(
     _: Scoped<ViewTriggers>,
@@ -204,7 +204,7 @@ pub(crate) async fn preview(
 }
 
 /// Read a schedule
-#[utoipa::path(get, path = "/triggers/schedules/{schedule_id}", operation_id = "fetch_trigger_schedule", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/schedules/{schedule_id}", operation_id = "fetch_trigger_schedule", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(("schedule_id" = Uuid, Path)), responses((status = 200, body = ScheduleAnswer), (status = 404, description = "No such schedule")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -215,7 +215,7 @@ pub(crate) async fn fetch(
 }
 
 /// Replace a schedule
-#[utoipa::path(put, path = "/triggers/schedules/{schedule_id}", operation_id = "edit_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(put, path = "/triggers/schedules/{schedule_id}", operation_id = "edit_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("schedule_id" = Uuid, Path)), request_body = ScheduleRequest, responses((status = 200, body = ScheduleAnswer), (status = 400, description = "The ids differ"), (status = 404, description = "No such schedule"), (status = 409, description = "The project has no room for a larger one"), (status = 422, description = "Bad cron expression, time zone, window, mapping or target")))]
 pub(crate) async fn edit(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -228,7 +228,7 @@ pub(crate) async fn edit(
 }
 
 /// Delete a schedule; its deliveries stay
-#[utoipa::path(delete, path = "/triggers/schedules/{schedule_id}", operation_id = "delete_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(delete, path = "/triggers/schedules/{schedule_id}", operation_id = "delete_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("schedule_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such schedule")))]
 pub(crate) async fn delete(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -240,7 +240,7 @@ pub(crate) async fn delete(
 }
 
 /// Start a schedule
-#[utoipa::path(post, path = "/triggers/schedules/{schedule_id}/start", operation_id = "start_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/schedules/{schedule_id}/start", operation_id = "start_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("schedule_id" = Uuid, Path)), responses((status = 200, body = ScheduleAnswer), (status = 404, description = "No such schedule"), (status = 422, description = "Its window is over")))]
 pub(crate) async fn start(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -251,7 +251,7 @@ pub(crate) async fn start(
 }
 
 /// Pause a schedule
-#[utoipa::path(post, path = "/triggers/schedules/{schedule_id}/stop", operation_id = "stop_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/schedules/{schedule_id}/stop", operation_id = "stop_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("schedule_id" = Uuid, Path)), responses((status = 200, body = ScheduleAnswer), (status = 404, description = "No such schedule")))]
 pub(crate) async fn stop(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -262,7 +262,7 @@ pub(crate) async fn stop(
 }
 
 /// Run a schedule now
-#[utoipa::path(post, path = "/triggers/schedules/{schedule_id}/run", operation_id = "run_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/schedules/{schedule_id}/run", operation_id = "run_trigger_schedule", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("schedule_id" = Uuid, Path)), responses((status = 200, body = DeliveryAnswer), (status = 404, description = "No such schedule")))]
 pub(crate) async fn run(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -295,7 +295,7 @@ pub struct TickAnswer {
 /// Fire what is due, on an outside clock's word
 ///
 /// Toolyard keeps its own clock, so nobody needs to call this; a tick for what was fired already does nothing.
-#[utoipa::path(post, path = "/admin/triggers/schedules/refresh", operation_id = "refresh_trigger_schedules", tag = "Admin", security(("operator" = [])),
+#[document::path(post, path = "/admin/triggers/schedules/refresh", operation_id = "refresh_trigger_schedules", tag = "Admin", security(("operator" = [])),
     params(Tick), responses((status = 200, body = TickAnswer), (status = 422, description = "Bad interval")))]
 pub(crate) async fn tick(_: Operator, State(app): State<App>, QueryOf(tick): QueryOf<Tick>) -> ApiResult<Json<TickAnswer>> {
     let interval = tick.trigger_interval.unwrap_or(1);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ::triggers::{Bucket, Overview};
 use axum::extract::State;
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::ViewTriggers;
@@ -54,7 +54,7 @@ impl From<Overview> for TriggerStats {
 /// Count events and deliveries over time
 ///
 /// Of what is kept: ended deliveries and their events are dropped after `trigger_retention`.
-#[utoipa::path(get, path = "/triggers/stats", operation_id = "fetch_trigger_stats", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/stats", operation_id = "fetch_trigger_stats", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(StatsQuery), responses((status = 200, body = TriggerStats), (status = 422, description = "Not a time, a time that ends before it begins, or too many parts")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewTriggers>,

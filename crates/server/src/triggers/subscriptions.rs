@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use document::ToSchema;
 use http::StatusCode;
 use kernel::{ConnectionId, Scope, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use triggers::{Labels, NewSubscription, ParentQuery, Subscription, TargetKind, TriggerError};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::bodies::{DeliveryBody, PageParams, SubscriptionBody, Windowing, data, same_id};
@@ -79,7 +79,7 @@ pub struct SubscriptionData {
     #[schema(value_type = Option<Object>)]
     trigger_config: Option<Value>,
     /// From the event to the inputs: an object, or a selector.
-    #[schema(value_type = Option<crate::document::ObjectOrText>)]
+    #[schema(value_type = Option<crate::shapes::ObjectOrText>)]
     inputs_fields: Option<Value>,
     /// What runs: `workflow` and so on, as in a run.
     #[schema(value_type = Option<Object>)]
@@ -170,7 +170,7 @@ pub struct TestAnswer {
 }
 
 /// How long to wait.
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[derive(Debug, Default, Deserialize, document::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct TestParams {
@@ -201,7 +201,7 @@ async fn list_of(app: &App, scope: Scope, filter: SubscriptionFilter, window: Wi
 }
 
 /// Subscribe to an event
-#[utoipa::path(post, path = "/triggers/subscriptions", operation_id = "create_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/subscriptions", operation_id = "create_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
     request_body = SubscriptionRequest, responses((status = 200, body = SubscriptionAnswer), (status = 404, description = "No such connection"),
         (status = 409, description = "This connection, event and configuration is watched already"), (status = 422, description = "Bad event, configuration, mapping or target"),
         (status = 424, description = "The provider refused"), (status = 502, description = "The provider failed")))]
@@ -216,7 +216,7 @@ pub(crate) async fn create(
 }
 
 /// List subscriptions, newest first
-#[utoipa::path(get, path = "/triggers/subscriptions", operation_id = "list_trigger_subscriptions", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/subscriptions", operation_id = "list_trigger_subscriptions", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(PageParams), responses((status = 200, body = SubscriptionsAnswer)))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -227,7 +227,7 @@ pub(crate) async fn list(
 }
 
 /// Query subscriptions
-#[utoipa::path(post, path = "/triggers/subscriptions/query", operation_id = "query_trigger_subscriptions", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(post, path = "/triggers/subscriptions/query", operation_id = "query_trigger_subscriptions", tag = "Triggers", security(("key" = ["view_triggers"])),
     request_body = QuerySubscriptions, responses((status = 200, body = SubscriptionsAnswer)))]
 pub(crate) async fn query(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -238,7 +238,7 @@ pub(crate) async fn query(
 }
 
 /// Wait for one event without running anything
-#[utoipa::path(post, path = "/triggers/subscriptions/test", operation_id = "test_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(post, path = "/triggers/subscriptions/test", operation_id = "test_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(TestParams), request_body = SubscriptionRequest, responses((status = 200, body = TestAnswer), (status = 404, description = "No such connection"), (status = 409, description = "Triggers are paused here"), (status = 424, description = "The provider refused")))]
 pub(crate) async fn test(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -256,7 +256,7 @@ pub(crate) async fn test(
 }
 
 /// Read a subscription
-#[utoipa::path(get, path = "/triggers/subscriptions/{subscription_id}", operation_id = "fetch_trigger_subscription", tag = "Triggers", security(("key" = ["view_triggers"])),
+#[document::path(get, path = "/triggers/subscriptions/{subscription_id}", operation_id = "fetch_trigger_subscription", tag = "Triggers", security(("key" = ["view_triggers"])),
     params(("subscription_id" = Uuid, Path)), responses((status = 200, body = SubscriptionAnswer), (status = 404, description = "No such subscription")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewTriggers>,
@@ -268,7 +268,7 @@ pub(crate) async fn fetch(
 }
 
 /// Replace a subscription
-#[utoipa::path(put, path = "/triggers/subscriptions/{subscription_id}", operation_id = "edit_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(put, path = "/triggers/subscriptions/{subscription_id}", operation_id = "edit_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("subscription_id" = Uuid, Path)), request_body = SubscriptionRequest, responses((status = 200, body = SubscriptionAnswer), (status = 400, description = "The ids differ"), (status = 404, description = "No such subscription"), (status = 422, description = "Bad event, configuration, mapping or target")))]
 pub(crate) async fn edit(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -282,7 +282,7 @@ pub(crate) async fn edit(
 }
 
 /// Delete a subscription; its deliveries stay
-#[utoipa::path(delete, path = "/triggers/subscriptions/{subscription_id}", operation_id = "delete_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
+#[document::path(delete, path = "/triggers/subscriptions/{subscription_id}", operation_id = "delete_trigger_subscription", tag = "Triggers", security(("key" = ["edit_triggers"])),
     params(("subscription_id" = Uuid, Path)), responses((status = 204), (status = 404, description = "No such subscription")))]
 pub(crate) async fn delete(
     Scoped(scope, _): Scoped<EditTriggers>,
@@ -295,7 +295,7 @@ pub(crate) async fn delete(
 
 macro_rules! switch {
     ($name:ident, $verb:literal, $summary:literal, $call:ident) => {
-        #[utoipa::path(post, path = concat!("/triggers/subscriptions/{subscription_id}/", $verb), operation_id = concat!($verb, "_trigger_subscription"), summary = $summary, tag = "Triggers",
+        #[document::path(post, path = concat!("/triggers/subscriptions/{subscription_id}/", $verb), operation_id = concat!($verb, "_trigger_subscription"), summary = $summary, tag = "Triggers",
             security(("key" = ["edit_triggers"])), params(("subscription_id" = Uuid, Path)), responses((status = 200, body = SubscriptionAnswer), (status = 404, description = "No such subscription"), (status = 424, description = "The provider refused")))]
         pub(crate) async fn $name(Scoped(scope, _): Scoped<EditTriggers>, State(app): State<App>, PathOf(id): PathOf<Uuid>) -> ApiResult<Json<SubscriptionAnswer>> {
             let row: Result<Subscription, TriggerError> = app.triggers.$call(scope, SubscriptionId::from(id)).await;

@@ -2,9 +2,9 @@
 
 use ::workflows::Family;
 use axum::extract::State;
+use document::ToSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::App;
 use crate::edge::auth::EditWorkflows;
@@ -39,7 +39,7 @@ pub struct CheckAnswer {
 /// Check the data of a workflow
 ///
 /// Looks at it as a save does, its shape and whether the tools, workflows, secrets and inputs that it names are there, and saves nothing.
-#[utoipa::path(post, path = "/workflows/check", operation_id = "check_workflow", tag = "Workflows", security(("key" = ["edit_workflows"])),
+#[document::path(post, path = "/workflows/check", operation_id = "check_workflow", tag = "Workflows", security(("key" = ["edit_workflows"])),
     request_body = CheckWorkflow, responses((status = 200, body = CheckAnswer), (status = 422, description = "The data cannot be taken")))]
 pub(crate) async fn check(
     Scoped(scope, _): Scoped<EditWorkflows>,

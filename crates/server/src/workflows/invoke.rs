@@ -7,11 +7,11 @@ use agent_runs::stream::plain_messages;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use calls::CallError;
+use document::ToSchema;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use kernel::{Permission, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::runs::RunStatus;
@@ -49,7 +49,7 @@ pub struct InvokeSelector {
     /// `{workflow slug}.revision` if it is left out.
     pub key: Option<String>,
     /// Not supported.
-    #[schema(required = false, value_type = crate::document::Nothing)]
+    #[schema(required = false, value_type = crate::shapes::Nothing)]
     pub path: Option<String>,
 }
 
@@ -98,7 +98,7 @@ pub struct InvokeAnswer {
 #[serde(untagged)]
 pub enum RunFailure {
     Run(InvokeAnswer),
-    Refused(crate::document::Error),
+    Refused(crate::edge::error::Error),
 }
 
 /// Why there is no result yet: somebody has to allow the run, or the run of an agent goes on or waits for a person.
@@ -129,7 +129,7 @@ pub struct InvokeMeta {
 /// goes away cancels the run, unless it is an agent's: that goes on, is found by the same `Idempotency-Key`, and answers 202 when it takes longer
 /// than a request may. With `Accept: text/event-stream` the run of an agent is told as it happens: in events of AG-UI, or with
 /// `x-ag-messages-format: vercel` in chunks of the AI SDK's UI message stream.
-#[utoipa::path(post, path = "/workflows/invoke", operation_id = "invoke_workflow", tag = "Workflows", security(("key" = ["run_workflows"])), request_body = InvokeWorkflow,
+#[document::path(post, path = "/workflows/invoke", operation_id = "invoke_workflow", tag = "Workflows", security(("key" = ["run_workflows"])), request_body = InvokeWorkflow,
     params(("Idempotency-Key" = inline(Option<crate::shapes::IdempotencyKeyText>), Header, description = "Passed on to the workflow's service and to the calls of its steps"),
         ("X-Ag-Session-Id" = inline(Option<crate::shapes::SessionText>), Header, description = "The session, if the body names none"),
         ("X-Ag-Messages-Format" = Option<String>, Header, description = "How a run is streamed: `ag-ui` (the default) or `vercel`")),

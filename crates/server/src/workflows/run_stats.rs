@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
+use document::ToSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 use workflows::{RunBucket, RunStats};
 
 use crate::App;
@@ -52,7 +52,7 @@ impl From<RunStats> for RunStatsAnswer {
 /// Count runs over a time
 ///
 /// Runs count by when they began, once they have ended. A run that waits for an approval has not failed; its next try is a run of its own.
-#[utoipa::path(get, path = "/workflows/runs/stats", operation_id = "fetch_workflow_run_stats", tag = "Workflows", security(("key" = ["view_workflows"])),
+#[document::path(get, path = "/workflows/runs/stats", operation_id = "fetch_workflow_run_stats", tag = "Workflows", security(("key" = ["view_workflows"])),
     params(StatsQuery), responses((status = 200, body = RunStatsAnswer), (status = 422, description = "Not a time, or not so many parts")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewWorkflows>,

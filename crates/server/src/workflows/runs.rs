@@ -3,11 +3,11 @@
 use ::workflows::{Run, RunFilter, RunState, StepRecord};
 use agent_runs::{AgentRun, AgentRunFilter, RunError, RunState as AgentState, Used};
 use axum::extract::State;
+use document::{IntoParams, ToSchema};
 use kernel::suggest::did_you_mean;
 use kernel::{ArtifactId, Id, RunId, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::App;
@@ -247,7 +247,7 @@ pub struct ListRuns {
 }
 
 /// List runs, newest first
-#[utoipa::path(get, path = "/workflows/runs", operation_id = "list_workflow_runs", tag = "Workflows", security(("key" = ["view_workflows"])), params(ListRuns),
+#[document::path(get, path = "/workflows/runs", operation_id = "list_workflow_runs", tag = "Workflows", security(("key" = ["view_workflows"])), params(ListRuns),
     responses((status = 200, body = RunsAnswer), (status = 422, description = "Not a state")))]
 pub(crate) async fn list(
     Scoped(scope, _): Scoped<ViewWorkflows>,
@@ -286,7 +286,7 @@ async fn list_open(scope: Scope, app: &App, filter: AgentRunFilter) -> ApiResult
 }
 
 /// Read a run, with its steps
-#[utoipa::path(get, path = "/workflows/runs/{run_id}", operation_id = "fetch_workflow_run", tag = "Workflows", security(("key" = ["view_workflows"])),
+#[document::path(get, path = "/workflows/runs/{run_id}", operation_id = "fetch_workflow_run", tag = "Workflows", security(("key" = ["view_workflows"])),
     params(("run_id" = Uuid, Path)), responses((status = 200, body = RunAnswer), (status = 404, description = "No such run")))]
 pub(crate) async fn fetch(
     Scoped(scope, _): Scoped<ViewWorkflows>,
@@ -308,7 +308,7 @@ pub(crate) async fn fetch(
 ///
 /// It ends at once, whichever node works on it. A call of a tool that is under way runs to its end. Runs of other workflows end with their
 /// caller and cannot be cancelled.
-#[utoipa::path(post, path = "/workflows/runs/{run_id}/cancel", operation_id = "cancel_workflow_run", tag = "Workflows", security(("key" = ["run_workflows"])),
+#[document::path(post, path = "/workflows/runs/{run_id}/cancel", operation_id = "cancel_workflow_run", tag = "Workflows", security(("key" = ["run_workflows"])),
     params(("run_id" = Uuid, Path)), responses((status = 200, body = RunAnswer), (status = 404, description = "No such run"),
         (status = 409, description = "It has ended already, or ends with its caller")))]
 pub(crate) async fn cancel(
@@ -340,7 +340,7 @@ impl std::fmt::Debug for SigningSecret {
 }
 
 /// Read the secret that signs the project's runs over HTTP
-#[utoipa::path(get, path = "/workflows/signing-secret", operation_id = "fetch_workflow_signing_secret", tag = "Workflows", security(("key" = ["edit_workflows"])),
+#[document::path(get, path = "/workflows/signing-secret", operation_id = "fetch_workflow_signing_secret", tag = "Workflows", security(("key" = ["edit_workflows"])),
     responses((status = 200, body = SigningSecret)))]
 pub(crate) async fn signing_secret(Scoped(scope, _): Scoped<EditWorkflows>, State(app): State<App>) -> Json<SigningSecret> {
     Json(SigningSecret { secret: app.workflows.signing_secret(scope.project) })

@@ -140,7 +140,7 @@ impl Following {
 ///
 /// Everything that happens in it, from its beginning or after `Last-Event-ID`, until it ends: events of AG-UI, or with
 /// `x-ag-messages-format: vercel` chunks of the AI SDK's UI message stream.
-#[utoipa::path(get, path = "/workflows/runs/{run_id}/events", operation_id = "follow_workflow_run", tag = "Workflows", security(("key" = ["view_workflows"])),
+#[document::path(get, path = "/workflows/runs/{run_id}/events", operation_id = "follow_workflow_run", tag = "Workflows", security(("key" = ["view_workflows"])),
     params(("run_id" = Uuid, Path), ("Last-Event-ID" = Option<i64>, Header, description = "The `id` of the last event that was read"),
         ("X-Ag-Messages-Format" = Option<String>, Header, description = "`ag-ui` (the default) or `vercel`")),
     responses((status = 200, content_type = "text/event-stream", body = String, description = "Server-sent events"), (status = 404, description = "No such run of an agent")))]

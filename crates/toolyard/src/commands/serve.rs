@@ -19,8 +19,6 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     let listen = config.listen;
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     config.listens_on(listener.local_addr()?);
-    // Before the yard: their documentation takes megabytes for a moment, which the yard then uses.
-    let routes = server::routes();
     let _only_one = store::Db::file(&config.database_url).map(|file| hold(&config, &file)).transpose()?;
     let yard = Yard::open(config).await?;
     yard.connections.start().await.context("cannot look after the connections")?;
@@ -38,7 +36,7 @@ pub(super) async fn serve(mut config: Config) -> anyhow::Result<()> {
     yard.start_forgetting();
     warm(&yard);
     greet(&yard);
-    yard::serve(listener, routes, yard.app(), yard.config.connections.clone(), stop_signal()?).await;
+    yard::serve(listener, yard.app(), yard.config.connections.clone(), stop_signal()?).await;
     yard.close().await;
     tracing::info!("stopped");
     Ok(())

@@ -160,7 +160,7 @@ async fn with_a_full_disk_nothing_goes_out_without_a_row() {
     server.post("/tools/connections/", fake_connection("main", &json!({"auth_scheme": "api_key", "credentials": credentials}))).await;
     server.terminate().await;
 
-    let server = Server::start(dir.path(), |command| {
+    let mut server = Server::start(dir.path(), |command| {
         quiet(command);
         limited(command, 2000);
     })
@@ -178,7 +178,7 @@ async fn with_a_full_disk_nothing_goes_out_without_a_row() {
     let (status, ready) = server.send(Method::GET, "/ready", None).await;
     assert_eq!((status, &ready["detail"]["parts"]["database"]), (503, &json!("cannot be written: its disk fails")));
     assert_eq!(fake.seen_at("/echo/things").len(), made, "what was refused was not sent");
-    drop(server);
+    server.child.kill().await.unwrap();
 
     let server = Server::start(dir.path(), quiet).await;
     let mut found = 0;

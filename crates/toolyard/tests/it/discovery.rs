@@ -10,7 +10,7 @@ use proptest::string::string_regex;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::support::{Database, Fake, Test, on_both};
+use crate::support::{Database, Fake, Test, document, on_both};
 
 /// A use case and every right answer to it.
 struct Case {
@@ -136,7 +136,7 @@ async fn what_fits_nothing_is_told_so() {
 
 /// The documented schema of an answer.
 pub fn documented(name: &str) -> Schema {
-    let document = serde_json::to_value(server::openapi()).unwrap();
+    let document = document();
     Schema::compile(&json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]})).unwrap()
 }
 

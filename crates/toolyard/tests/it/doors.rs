@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use http::Method;
 
-use crate::support::{Database, Test, repository};
+use crate::support::{Database, Test, document, repository};
 
 #[tokio::test]
 async fn metrics_are_at_one_path_only() {
@@ -61,7 +61,7 @@ async fn admin_answers_at_the_paths_that_the_documents_name_and_at_no_others() {
     }
     assert!(answered.len() > 10, "{answered:?}");
     assert_eq!(answered, fitting(&documented(), &paths));
-    let document = serde_json::to_value(server::openapi()).unwrap();
+    let document = document();
     for (path, methods) in document["paths"].as_object().unwrap() {
         let for_operators = methods.as_object().unwrap().values().any(|operation| !operation["security"][0]["operator"].is_null());
         assert_eq!(for_operators, path.starts_with("/admin/"), "{path}");

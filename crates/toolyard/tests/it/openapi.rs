@@ -2,15 +2,26 @@
 
 use serde_json::Value;
 
+use crate::support::{document, repository};
+
+/// What is served was made from the code. `AGREE=1` makes it anew; what changed is then for people to read.
 #[test]
 fn the_document_is_as_agreed() {
-    let document = serde_json::to_value(server::openapi()).unwrap();
-    insta::assert_json_snapshot!("openapi", document, {".info.version" => "[version]"});
+    let file = repository().join("crates/server/openapi.json");
+    let said = server::openapi().to_pretty_json().unwrap() + "\n";
+    if std::env::var_os("AGREE").is_some() {
+        std::fs::write(&file, &said).unwrap();
+    }
+    let agreed = std::fs::read_to_string(&file).unwrap();
+    let differ = said.lines().zip(agreed.lines()).enumerate().find(|(_, (said, agreed))| said != agreed);
+    assert!(said == agreed, "{differ:?}; hint: `AGREE=1 cargo nextest run the_document_is_as_agreed` writes it anew");
+    let served: Value = serde_json::from_str(server::OPENAPI).unwrap();
+    assert_eq!(served, serde_json::from_str::<Value>(&agreed).unwrap());
 }
 
 #[test]
 fn operation_ids_are_unique_and_the_contracts_own() {
-    let document = serde_json::to_value(server::openapi()).unwrap();
+    let document = document();
     let operations = document["paths"].as_object().unwrap().values().flat_map(|methods| methods.as_object().unwrap().values());
     let mut ids: Vec<&str> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
     let count = ids.len();
@@ -44,7 +55,7 @@ fn operation_ids_are_unique_and_the_contracts_own() {
 
 #[test]
 fn every_reference_in_the_document_leads_somewhere() {
-    let document = serde_json::to_value(server::openapi()).unwrap();
+    let document = document();
     fn walk(value: &Value, document: &Value) {
         match value {
             Value::Object(fields) => {
@@ -62,7 +73,7 @@ fn every_reference_in_the_document_leads_somewhere() {
 
 #[test]
 fn every_parameter_stands_where_the_document_says() {
-    let document = serde_json::to_value(server::openapi()).unwrap();
+    let document = document();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
@@ -89,7 +100,7 @@ fn every_body_has_a_name_of_its_own() {
         }
     }
     let mut files = Vec::new();
-    sources(&crate::support::repository().join("crates/server/src"), &mut files);
+    sources(&repository().join("crates/server/src"), &mut files);
     let mut seen = std::collections::BTreeSet::new();
     for line in files.iter().flat_map(|text| text.lines()) {
         let Some(rest) = line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum ")) else { continue };
@@ -100,7 +111,7 @@ fn every_body_has_a_name_of_its_own() {
 
     // Composio's API has a place of its own in the document.
     let mut files = Vec::new();
-    sources(&crate::support::repository().join("crates/composio-api/src"), &mut files);
+    sources(&repository().join("crates/composio-api/src"), &mut files);
     let lines: Vec<&str> = files.iter().flat_map(|text| text.lines()).collect();
     let mut named = std::collections::BTreeSet::new();
     for (number, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("#[derive(") && line.contains("ToSchema")) {

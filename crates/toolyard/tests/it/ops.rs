@@ -7,7 +7,7 @@ use kernel::{Permission, Role};
 use serde_json::{Value, json};
 
 use crate::reserved::workflow;
-use crate::support::{Database, Fake, Test, call_body, on_both};
+use crate::support::{Database, Fake, Test, call_body, document, on_both};
 use crate::triggers::change_a_thing;
 
 /// What the calls of ops are made with: the ids of rows that are there.
@@ -77,7 +77,7 @@ async fn a_test_as_an_op_outlasts_other_requests() {
 /// An op may only offer what its route reads.
 #[test]
 fn every_field_of_an_op_is_a_field_of_its_route() {
-    let document = serde_json::to_value(server::openapi()).unwrap();
+    let document = document();
     let followed = |schema: &Value| match schema["$ref"].as_str() {
         Some(reference) => document.pointer(reference.trim_start_matches('#')).unwrap().clone(),
         None => schema.clone(),

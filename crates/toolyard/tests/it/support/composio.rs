@@ -67,13 +67,7 @@ impl Composed {
             change(config);
         })
         .await;
-        tokio::spawn(yard::serve(
-            listener,
-            server::routes(),
-            test.yard.app(),
-            test.yard.config.connections.clone(),
-            std::future::pending(),
-        ));
+        tokio::spawn(yard::serve(listener, test.yard.app(), test.yard.config.connections.clone(), std::future::pending()));
         Self { test, composio }
     }
 

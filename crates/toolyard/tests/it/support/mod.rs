@@ -126,7 +126,7 @@ impl Test {
         change(&mut config);
         let yard = Yard::open_at(config, clock.clone()).await.unwrap();
         let owner = yard.first_key.as_ref().unwrap().expose().to_owned();
-        let service = server::service(server::routes(), yard.app());
+        let service = server::Service::new(yard.app());
         Self { yard, clock, owner, service, acts_for: Mutex::default(), _dir: dir }
     }
 
@@ -237,6 +237,11 @@ pub fn fake_connection(slug: &str, data: &Value) -> Value {
 
 pub fn manifests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/manifests")
+}
+
+/// The OpenAPI document that is served.
+pub fn document() -> Value {
+    serde_json::from_str(server::OPENAPI).unwrap()
 }
 
 pub fn repository() -> PathBuf {

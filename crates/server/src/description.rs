@@ -1,16 +1,18 @@
-//! The OpenAPI document: what the routes say of themselves, and in one place what every route may answer.
+//! The OpenAPI document as the code says it: what the routes say of themselves, and in one place what every route may answer. Tests hold
+//! `openapi.json`, which is served, against it.
 
-use serde::Serialize;
-use serde_json::Value;
+use utoipa::__dev::{SchemaReferences, Tags};
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{
     AdditionalProperties, AllOfBuilder, AnyOfBuilder, ArrayItems, KnownFormat, Object, ObjectBuilder, Schema, SchemaFormat, Type,
 };
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Components, Content, Ref, RefOr, Required, ResponseBuilder};
-use utoipa::{OpenApi, PartialSchema, ToSchema};
+use utoipa::{OpenApi, PartialSchema, Path};
 
 use crate::composio_api::{ComposioError, ComposioErrorBody};
+use crate::edge::error::Error;
+use crate::routes::TABLES;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -21,7 +23,7 @@ use crate::composio_api::{ComposioError, ComposioErrorBody};
         `docs/composio-sdks.md`. Every path also works under `/v3`. Use the other routes unless you have such a client.")),
     modifiers(&Security)
 )]
-pub(crate) struct Document;
+struct Document;
 
 struct Security;
 
@@ -44,42 +46,6 @@ impl utoipa::Modify for Security {
         components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     }
 }
-
-/// Why a request failed.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Error {
-    /// A sentence; an object with a `message`; or, for a request of the wrong shape, a list of `{type, loc, msg}`.
-    pub detail: Value,
-    /// What went wrong, for programs; it stays the same across releases. `docs/errors.md` lists the codes.
-    #[schema(example = "connection_not_found")]
-    pub code: &'static str,
-}
-
-/// Something that must be left out, or be null.
-#[derive(Debug)]
-pub struct Nothing;
-
-impl PartialSchema for Nothing {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::Null).into()
-    }
-}
-
-impl ToSchema for Nothing {}
-
-/// An object, or a text.
-#[derive(Debug)]
-pub struct ObjectOrText;
-
-impl PartialSchema for ObjectOrText {
-    fn schema() -> RefOr<Schema> {
-        let object = ObjectBuilder::new().schema_type(Type::Object);
-        let text = ObjectBuilder::new().schema_type(Type::String);
-        Schema::AnyOf(AnyOfBuilder::new().item(object).item(text).build()).into()
-    }
-}
-
-impl ToSchema for ObjectOrText {}
 
 const JSON: &str = "application/json";
 
@@ -309,8 +275,27 @@ fn finish(operation: &mut Operation, is_get: bool, errors: Errors) {
     }
 }
 
+/// Writes a route into the document.
+pub(crate) fn describe<P: Path + SchemaReferences + for<'a> Tags<'a>>(document: &mut utoipa::openapi::OpenApi) {
+    let mut operation = P::operation();
+    operation.tags.get_or_insert_default().extend(P::tags().into_iter().map(str::to_owned));
+    document.paths.add_path_operation(P::path(), P::methods(), operation);
+    let mut schemas = Vec::new();
+    P::schemas(&mut schemas);
+    document.components.get_or_insert_default().schemas.extend(schemas);
+}
+
+/// The OpenAPI document.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    let mut document = Document::openapi();
+    for route in TABLES.into_iter().flatten() {
+        (route.describe)(&mut document);
+    }
+    finished(document)
+}
+
 /// The document with what holds for every route.
-pub(crate) fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     let components = document.components.get_or_insert_default();
     components.schemas.insert("Error".to_owned(), Error::schema());
     components.schemas.insert("ComposioError".to_owned(), ComposioError::schema());
