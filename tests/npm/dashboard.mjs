@@ -77,7 +77,7 @@ async function signIn(key) {
 // One thing that is done on a page of its own; whatever goes wrong is kept for the end.
 async function attempt(title, options, work) {
   const fresh = await browser.newContext({ storageState: signedIn, viewport: WIDE, ...options });
-  fresh.setDefaultTimeout(15_000);
+  fresh.setDefaultTimeout(60_000);
   const page = await fresh.newPage();
   const problems = watch(page);
   try {
@@ -95,10 +95,10 @@ async function attempt(title, options, work) {
 async function screen(title, address) {
   counts.screens += 1;
   await attempt(title, { colorScheme: "light" }, async (page) => {
-    const sent = await (await page.request.get(address)).text();
-    assert.equal(sent.match(/<h1[ >]/g)?.length, 1, "one heading, before any script");
     const reply = await page.goto(address);
     assert.equal(reply.status(), 200);
+    const sent = await reply.text();
+    assert.equal(sent.match(/<h1[ >]/g)?.length, 1, "one heading, before any script");
     if (values.screenshots) await photograph(page, `${title} light`);
     await page.evaluate(AXE);
     assert.equal(await violations(page, {}), "");

@@ -21,6 +21,9 @@ async function member(yard, role, options) {
   return { ...visitor, email };
 }
 
+// A click does not wait for the page that it leads to.
+const says = (page, text) => page.locator("main", { hasText: text }).waitFor();
+
 // What a person does on the page that asks: reads, narrows, allows. The address that the browser was sent back to.
 async function allow(yard, person, address, without = []) {
   const { page } = person;
@@ -158,7 +161,7 @@ export default {
         await person.page.goto(said.open);
         await yard.look(person, "the page for a device");
         await person.page.getByRole("button", { name: "Allow", exact: true }).click();
-        yard.assert.match(await person.page.locator("main").textContent(), /The device is signed in/);
+        await says(person.page, "The device is signed in");
         await yard.look(person, "a device that was let in");
         python.stdin.write("\n");
       } else {
@@ -193,9 +196,9 @@ export default {
       await yard.look(person, "a code that no device shows");
       await page.getByLabel("The code that your device shows").fill(begun.user_code.toLowerCase().replace("-", " "));
       await page.getByRole("button", { name: "Go on" }).click();
-      yard.assert.match(await page.locator("main").textContent(), /only if your device shows/);
+      await says(page, "only if your device shows");
       await page.getByRole("button", { name: "Allow", exact: true }).click();
-      yard.assert.match(await page.locator("main").textContent(), /The device is signed in/);
+      await says(page, "The device is signed in");
       const body = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:device_code", client_id, device_code: begun.device_code });
       const given = await (await fetch(`${yard.url}/oauth/token`, { method: "POST", body })).json();
       yard.assert.equal(given.scope, "view_tools", "a viewer gives what a viewer has");
