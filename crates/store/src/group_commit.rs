@@ -86,13 +86,25 @@ impl<T: Grouped> GroupCommit<T> {
     }
 }
 
-/// Lets whoever can run now come first, and takes what they hand in: it shares the commit.
-pub async fn let_others_join<T>(receiver: &mut mpsc::Receiver<T>, waiting: &mut Vec<T>, most: usize) {
-    yield_now().await;
-    while waiting.len() < most
-        && let Ok(more) = receiver.try_recv()
-    {
-        waiting.push(more);
+/// How a batch is filled: where several came together of late, whoever can run now comes first, and what they hand in shares the commit.
+/// Somebody alone does not wait for others.
+#[derive(Debug, Default)]
+pub struct Batching {
+    had_several: bool,
+}
+
+impl Batching {
+    /// Adds what others hand in to what waits already.
+    pub async fn fill<T>(&mut self, receiver: &mut mpsc::Receiver<T>, waiting: &mut Vec<T>, most: usize) {
+        if waiting.len() > 1 || self.had_several {
+            yield_now().await;
+            while waiting.len() < most
+                && let Ok(more) = receiver.try_recv()
+            {
+                waiting.push(more);
+            }
+        }
+        self.had_several = waiting.len() > 1;
     }
 }
 
@@ -101,9 +113,9 @@ async fn write_all<T: Grouped>(db: Db, mut receiver: mpsc::Receiver<Waiting<T>>)
     if T::IS_DURABLE {
         tokio::spawn(flush_all(db.clone(), to_flush));
     }
-    let mut waiting = Vec::with_capacity(BATCH);
+    let (mut waiting, mut batching) = (Vec::with_capacity(BATCH), Batching::default());
     while receiver.recv_many(&mut waiting, BATCH).await > 0 {
-        let_others_join(&mut receiver, &mut waiting, BATCH).await;
+        batching.fill(&mut receiver, &mut waiting, BATCH).await;
         while !waiting.is_empty() {
             let batch: Vec<Waiting<T>> = waiting.drain(..fitting(&waiting)).collect();
             let answers = write_batch(&db, batch).await;
@@ -168,12 +180,12 @@ mod tests {
     use crate::args;
 
     /// A note; two of the same text are not taken together.
-    struct Note(&'static str);
+    struct Note<const IS_DURABLE: bool>(String);
 
-    impl Grouped for Note {
+    impl<const IS_DURABLE: bool> Grouped for Note<IS_DURABLE> {
         type Outcome = usize;
 
-        const IS_DURABLE: bool = false;
+        const IS_DURABLE: bool = IS_DURABLE;
 
         fn bytes(&self) -> usize {
             self.0.len()
@@ -182,26 +194,52 @@ mod tests {
         fn write<'a>(tx: &'a mut Tx, all: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<usize>, StoreError>> {
             Box::pin(async move {
                 for note in all {
-                    tx.execute("insert into notes (text) values ($1)", args![note.0]).await?;
+                    tx.execute("insert into notes (text) values ($1)", args![note.0.as_str()]).await?;
                 }
                 Ok(vec![all.len(); all.len()])
             })
         }
     }
 
-    #[tokio::test]
-    async fn many_share_a_commit_and_one_that_fails_fails_alone() {
+    async fn check<const IS_DURABLE: bool>() {
         let dir = tempfile::tempdir().unwrap();
         let db = Db::open(&format!("sqlite://{}", dir.path().join("test.db").display())).await.unwrap();
         db.execute("create table notes (text text not null unique)", []).await.unwrap();
         let notes = GroupCommit::start(db.clone());
-        let all = join_all(["a", "b", "c"].map(|text| notes.write(Note(text)))).await;
+        let write = |text: &str| notes.write(Note::<IS_DURABLE>(text.to_owned()));
+        let all = join_all(["a", "b", "c"].map(write)).await;
         assert_eq!(all.into_iter().map(Result::unwrap).collect::<Vec<_>>(), [3, 3, 3]);
-        let [new, again, other] = ["d", "a", "e"].map(|text| notes.write(Note(text)));
-        let (new, again, other) = tokio::join!(new, again, other);
+        let (new, again, other) = tokio::join!(write("d"), write("a"), write("e"));
         assert_eq!((new.unwrap(), other.unwrap()), (1, 1));
         assert!(matches!(again, Err(StoreError::Conflict)), "{again:?}");
+        assert_eq!(write("alone").await.unwrap(), 1);
+        // More than a commit takes, so that several wait for the disk.
+        let numbers: Vec<String> = (0..5 * BATCH).map(|number| number.to_string()).collect();
+        let all = join_all(numbers.iter().map(|text| write(text))).await;
+        assert_eq!(all.into_iter().filter(|written| matches!(written, Ok(1..=BATCH))).count(), numbers.len());
         db.close().await;
-        assert!(matches!(notes.write(Note("f")).await, Err(StoreError::Closed)));
+        assert!(matches!(write("f").await, Err(StoreError::Closed)));
+    }
+
+    #[tokio::test]
+    async fn many_share_a_commit_and_one_that_fails_fails_alone() {
+        check::<false>().await;
+    }
+
+    #[tokio::test]
+    async fn those_that_wait_for_the_disk_hear_the_same() {
+        check::<true>().await;
+    }
+
+    #[test]
+    fn all_hear_why_the_disk_took_nothing() {
+        let (done, mut heard) = oneshot::channel();
+        let answer = Answer::<Note<true>> { outcome: Ok(1), done };
+        answer.once(Err(Arc::new(StoreError::Away("gone".to_owned())))).send();
+        let error = heard.try_recv().unwrap().unwrap_err();
+        assert_eq!(
+            (error.to_string(), error.trouble()),
+            ("the database does not answer: gone".to_owned(), Some("does not answer".to_owned()))
+        );
     }
 }

@@ -19,7 +19,7 @@ mod usage;
 pub use args::Arg;
 pub use db::{Db, Tx, redact};
 pub use error::StoreError;
-pub use group_commit::{GroupCommit, Grouped, let_others_join};
+pub use group_commit::{Batching, GroupCommit, Grouped};
 pub use like::{fitting, holding};
 pub use many::Many;
 pub use migrate::Pending;

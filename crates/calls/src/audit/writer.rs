@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kernel::{CallId, Clock, Timestamp};
-use store::{Arg, Db, Many, StoreError, args, let_others_join, row};
+use store::{Arg, Batching, Db, Many, StoreError, args, row};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -178,7 +178,7 @@ struct Writer {
 
 impl Writer {
     async fn run(mut self, mut receiver: mpsc::Receiver<Entry>) {
-        let mut entries = Vec::with_capacity(BATCH);
+        let (mut entries, mut batching) = (Vec::with_capacity(BATCH), Batching::default());
         loop {
             let received = receiver.recv_many(&mut entries, BATCH);
             let received = match self.wake_at() {
@@ -186,7 +186,7 @@ impl Writer {
                 None => Some(received.await),
             };
             if entries.iter().any(|entry| matches!(entry, Entry::Intention(_))) {
-                let_others_join(&mut receiver, &mut entries, BATCH).await;
+                batching.fill(&mut receiver, &mut entries, BATCH).await;
             }
             let (mut intentions, mut barriers) = (Vec::new(), Vec::new());
             for entry in entries.drain(..) {
