@@ -42,11 +42,13 @@ for (const name of sections()) {
   const rows = (await section.prepare?.(context)) ?? {};
   const here = { ...context, ...rows };
   counts.sections += 1;
-  for (const [title, path] of Object.entries(section.screens(here))) await screen(`${name}: ${title}`, path.startsWith("/") ? context.app + path : path);
+  const tab = await openTab({});
+  for (const [title, path] of Object.entries(section.screens(here))) await screen(`${name}: ${title}`, tab, path.startsWith("/") ? context.app + path : path);
+  await tab.close();
   if (values.screenshots) continue;
   for (const [title, walk] of Object.entries(section.walks ?? {})) {
-    await attempt(`${name}: ${title}`, {}, (page) => walk(page, here));
-    if (!walk.needsScripts) await attempt(`${name}: ${title}, without scripts`, { javaScriptEnabled: false }, (page) => walk(page, here));
+    await walked(`${name}: ${title}`, {}, (page) => walk(page, here));
+    if (!walk.needsScripts) await walked(`${name}: ${title}, without scripts`, { javaScriptEnabled: false }, (page) => walk(page, here));
   }
 }
 await browser.close();
@@ -74,12 +76,17 @@ async function signIn(key) {
   return state;
 }
 
-// One thing that is done on a page of its own; whatever goes wrong is kept for the end.
-async function attempt(title, options, work) {
+// A page in a browser where somebody is signed in, and what it must not have done.
+async function openTab(options) {
   const fresh = await browser.newContext({ storageState: signedIn, viewport: WIDE, ...options });
   fresh.setDefaultTimeout(60_000);
   const page = await fresh.newPage();
-  const problems = watch(page);
+  return { page, problems: watch(page), close: () => fresh.close() };
+}
+
+// One thing that is done on a page; whatever goes wrong is kept for the end.
+async function attempt(title, { page, problems }, work) {
+  problems.length = 0;
   try {
     await work(page);
     assert.deepEqual(problems, []);
@@ -87,14 +94,22 @@ async function attempt(title, options, work) {
   } catch (error) {
     failures.push(`FAILED ${title} at ${page.url()}\n${error.stack}\n`);
   }
-  await fresh.close();
+}
+
+// What people do begins in a browser of its own.
+async function walked(title, options, work) {
+  const tab = await openTab(options);
+  await attempt(title, tab, work);
+  await tab.close();
 }
 
 // A page as it is seen: by axe in light and its colours again in dark, on a phone without a bar to scroll sideways; and as it is sent, for who
 // runs no scripts.
-async function screen(title, address) {
+async function screen(title, tab, address) {
   counts.screens += 1;
-  await attempt(title, { colorScheme: "light" }, async (page) => {
+  await attempt(title, tab, async (page) => {
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize(WIDE);
     const reply = await page.goto(address);
     assert.equal(reply.status(), 200);
     const sent = await reply.text();

@@ -207,6 +207,8 @@ async fn killed_in_the_middle(database: Option<String>) {
     let credentials = json!({"base": fake.url, "api_key": "sk-fake-123456"});
     server.post("/tools/connections/", fake_connection("main", &json!({"auth_scheme": "api_key", "credentials": credentials}))).await;
     server.post("/tools/call", call_body(MAKE, &json!({"title": "before"}))).await;
+    // Reading waits for what is on its way to the record: a kill would leave the end of this call unknown too.
+    assert_eq!(server.send(Method::GET, "/tools/calls?outcome=ok", None).await.1["count"], 1);
     tokio::select! {
         reply = server.send(Method::POST, "/tools/call", Some(call_body(SLOWLY, &json!({"ms": 60_000})))) => panic!("{reply:?}"),
         () = until("the call is under way", async || fake.seen_at("/slow").len() == 1) => {}

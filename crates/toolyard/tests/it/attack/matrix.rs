@@ -430,7 +430,15 @@ async fn walk(database: Database) {
         let request = Request { method: Method::GET, path: "/keys".to_owned(), body: None, rows: BTreeMap::new() };
         send(&world, &request, caller.shown.clone()).await;
     }
-    let before = seen().await;
+    // What was made above may still be on its way to somebody, which its row shows.
+    let mut before = seen().await;
+    for _ in 0..20 {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        let earlier = std::mem::replace(&mut before, seen().await);
+        if earlier == before {
+            break;
+        }
+    }
     let (mut tried, mut refused, mut allowed) = (0, 0, 0);
     // Whoever only looks comes first, so that a stranger's own rows are not there yet.
     let (looks, changes): (Vec<_>, Vec<_>) = requests.iter().partition(|(operation, _)| only_lists(operation));
