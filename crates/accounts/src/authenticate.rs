@@ -14,7 +14,7 @@ use crate::keys::columns;
 const NOTED_EVERY: Duration = Duration::from_mins(1);
 /// How often the database is asked whether a key is still good, for what outlives the request that it opened.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-const MAX_REMEMBERED: usize = 4096;
+pub(crate) const MAX_REMEMBERED: usize = 4096;
 
 /// Turns keys into scopes.
 #[derive(Clone, Debug)]

@@ -197,6 +197,10 @@ impl Accounts {
     /// member. What a client began for somebody is held to what it was granted.
     #[kernel::boxed]
     pub async fn acting(&self, project: ProjectId, key: KeyId, user: Option<UserId>) -> Result<Option<Scope>, StoreError> {
+        self.acting.or_find((project, key, user), || self.read_acting(project, key, user)).await
+    }
+
+    async fn read_acting(&self, project: ProjectId, key: KeyId, user: Option<UserId>) -> Result<Option<Scope>, StoreError> {
         match self.delegate(project, key).await? {
             Delegate::None => {}
             Delegate::Stolen => return Ok(None),

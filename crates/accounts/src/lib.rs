@@ -15,8 +15,10 @@ mod simple;
 mod user_limits;
 mod users;
 
-use kernel::Clock;
-use store::Db;
+use kernel::{Clock, KeyId, ProjectId, Scope, Shared, UserId};
+use store::{Db, Remembered};
+
+use authenticate::MAX_REMEMBERED;
 
 pub use authenticate::Authenticator;
 pub use bootstrap::FirstStart;
@@ -37,11 +39,14 @@ pub struct Accounts {
     db: Db,
     clock: Clock,
     authenticator: Authenticator,
+    /// What those may do who saved a trigger or began a run.
+    acting: Shared<Remembered<(ProjectId, KeyId, Option<UserId>), Scope>>,
 }
 
 impl Accounts {
     pub fn new(db: Db, clock: Clock) -> Self {
-        Self { authenticator: Authenticator::new(db.clone(), clock.clone()), db, clock }
+        let acting = Shared::new(Remembered::new(&db, &["api_keys", "members", "oauth_grants"], MAX_REMEMBERED));
+        Self { authenticator: Authenticator::new(db.clone(), clock.clone()), db, clock, acting }
     }
 
     pub fn authenticator(&self) -> &Authenticator {

@@ -88,13 +88,15 @@ impl<K: Eq + Hash, V: Clone> Remembered<K, V> {
 pub(crate) struct Changes([AtomicU64; TABLES.len()]);
 
 /// Tables that are remembered.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 16] = [
     "gateway_connections",
     "trigger_subscriptions",
     "trigger_schedules",
     "tool_policies",
     "call_keeping",
     "api_keys",
+    "members",
+    "oauth_grants",
     "artifacts",
     "variants",
     "revisions",

@@ -331,8 +331,16 @@ impl Triggers {
             Attempt { number, started_at, ended_at, code: ending.code.to_string(), message: Some(ending.message), run: ending.run };
         let (project, owner) = (delivery.project, self.0.node);
         let approval = ending.approval;
-        let finished =
-            Finished { project, delivery: delivery.id, owner, attempt, state, approval, due_at, data: Value::Object(data).to_string() };
+        let finished = Finished {
+            project,
+            delivery: delivery.id,
+            owner,
+            attempt,
+            state,
+            approval,
+            due_at,
+            data: kernel::json::text(&Value::Object(data)),
+        };
         if self.0.inbox.finish(finished).await {
             self.0.ended.add(state, 1);
         }

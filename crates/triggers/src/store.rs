@@ -443,9 +443,9 @@ impl From<EventRow> for NewEvent {
             subscription: row.subscription,
             event_id: row.event_id,
             event_type: row.event_type,
-            headers: row.headers.to_string(),
+            headers: kernel::json::text(&row.headers),
             body: row.body,
-            attributes: row.attributes.to_string(),
+            attributes: kernel::json::text(&row.attributes),
             received_at: row.received_at,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use kernel::seal::{SealedColumn, Sealer};
-use kernel::{ApprovalId, ArtifactId, EndUserId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp};
+use kernel::{ApprovalId, ArtifactId, EndUserId, KeyId, ProjectId, RevisionId, RunId, Scope, Timestamp, json};
 use serde_json::Value;
 use store::{Db, Grouped, Many, PageSize, Row, StoreError, Tx, Usage, args, page_bytes, page_sql, row};
 use uuid::Uuid;
@@ -190,8 +190,8 @@ impl Workflows {
             end_user: run.end_user,
             code: run.code,
             message: run.message.as_ref().map(|text| text.replace('\0', "")),
-            inputs: run.inputs.to_string(),
-            outputs: run.outputs.as_ref().map(Value::to_string),
+            inputs: json::text(&run.inputs),
+            outputs: run.outputs.as_ref().map(json::text),
             micros: i64::try_from(run.duration.as_micros()).unwrap_or(i64::MAX),
             created_at: run.created_at,
             waits_for: run.waits_for,
