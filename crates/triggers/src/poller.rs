@@ -52,7 +52,7 @@ impl Triggers {
                 )
             };
         }
-        let any = "select 1 as found from trigger_subscriptions where poll_at is not null and poll_at <= $1 limit 1";
+        let any = "select 1 as found from trigger_subscriptions where poll_at is not null and poll_at <= $1 order by poll_at limit 1";
         if self.0.db.optional(any, args![now]).await?.is_none() {
             return Ok(Vec::new());
         }

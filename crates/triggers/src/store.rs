@@ -585,9 +585,11 @@ pub(crate) async fn finish(tx: &mut Tx, done: &[&Finished]) -> Result<Vec<bool>,
             approval_id: done.approval,
         }
     });
+    // Whoever is its owner has it leased. Its state is not asked as well: PostgreSQL would go by the index of what is leased, which holds all
+    // that was until it is cleaned up.
     let sql = "update trigger_deliveries as d set state = v.state, code = v.code, message = v.message, data = v.data, due_at = v.due_at, \
                updated_at = v.ended_at, lease_until = null, lease_owner = null, approval_id = v.approval_id from v \
-               where d.project_id = v.project_id and d.id = v.id and d.lease_owner = v.owner and d.state = 'leased'";
+               where d.project_id = v.project_id and d.id = v.id and d.lease_owner = v.owner";
     let mine = tx.write_each(Many::with(ends, sql), &["id", "number"]).await?;
     let attempts = done.iter().zip(&messages).map(|(done, message)| {
         row! {
