@@ -33,6 +33,9 @@ pub use simple::{Account, NewAccount};
 pub use user_limits::UserLimits;
 pub use users::{User, insert_user, normal_email};
 
+/// Who did something: in which project, with which key, as which user.
+type Actor = (ProjectId, KeyId, Option<UserId>);
+
 /// Users, projects and keys of one deployment.
 #[derive(Clone, Debug)]
 pub struct Accounts {
@@ -40,7 +43,7 @@ pub struct Accounts {
     clock: Clock,
     authenticator: Authenticator,
     /// What those may do who saved a trigger or began a run.
-    acting: Shared<Remembered<(ProjectId, KeyId, Option<UserId>), Scope>>,
+    acting: Shared<Remembered<Actor, Scope>>,
 }
 
 impl Accounts {

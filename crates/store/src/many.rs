@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use crate::query::Query;
 use crate::{Arg, StoreError};
 
-/// How many rows one statement takes on PostgreSQL, the largest first: a few sizes, so that each is prepared once.
-const SIZES: [usize; 5] = [256, 64, 16, 4, 1];
+/// How many rows one statement takes on PostgreSQL.
+const MOST: usize = 1024;
 
 /// The values of a row, each beside its column.
 #[macro_export]
@@ -14,7 +14,8 @@ macro_rules! row {
     ($($column:ident: $value:expr),* $(,)?) => { [$((stringify!($column), $crate::Arg::from($value))),*] };
 }
 
-/// Rows that one statement writes. SQLite takes them one by one with one prepared statement, PostgreSQL all together.
+/// Rows that one statement writes. SQLite takes them one by one with one prepared statement, PostgreSQL all together, a list for each column, so
+/// that one text serves any number of rows.
 #[derive(Clone, Debug)]
 pub struct Many<'a> {
     columns: Vec<&'static str>,
@@ -70,7 +71,7 @@ impl<'a> Many<'a> {
 
     /// The statement for the one row that there is.
     pub(crate) fn into_query(self) -> Result<Query<'a>, StoreError> {
-        Ok(Query { is_in_order: true, ..Query::new(self.sql(1, &[]), self.values)? })
+        Ok(Query { is_in_order: true, ..Query::new(self.sql(&[]), self.values)? })
     }
 
     /// The values of each row.
@@ -88,12 +89,15 @@ impl<'a> Many<'a> {
 
     /// Whether one statement takes all rows.
     pub(crate) fn is_one_statement(&self) -> bool {
-        SIZES.contains(&self.len())
+        self.len() <= MOST
     }
 
     /// The values of as many rows as one statement takes of the rest.
     pub(crate) fn cut(&mut self) -> Option<(usize, Vec<Arg<'a>>)> {
-        let rows = SIZES.into_iter().find(|size| *size <= self.len())?;
+        let rows = self.len().min(MOST);
+        if rows == 0 {
+            return None;
+        }
         let later = self.values.split_off(rows * self.columns.len());
         Some((rows, std::mem::replace(&mut self.values, later)))
     }
@@ -103,17 +107,41 @@ impl<'a> Many<'a> {
         self.columns.iter().position(|column| *column == name)
     }
 
-    /// The statement for so many rows, which gives back these columns of those that it wrote.
-    pub(crate) fn sql(&self, rows: usize, returned: &[&str]) -> String {
-        let mut sql = String::with_capacity(256 + self.columns.len() * (16 + 6 * rows));
+    /// The statement for one row, which gives back these columns of it if it was written.
+    pub(crate) fn sql(&self, returned: &[&str]) -> String {
+        let values = |sql: &mut String| {
+            sql.push_str("values ($1");
+            for number in 1..self.columns.len() {
+                sql.push_str(", $");
+                push_number(sql, number + 1);
+            }
+            sql.push(')');
+        };
+        self.written(values, returned)
+    }
+
+    /// The statement for any number of rows, by a list of each column's values, which are of these types.
+    pub(crate) fn sql_of_lists(&self, types: impl Iterator<Item = &'static str>, returned: &[&str]) -> String {
+        let lists = |sql: &mut String| {
+            sql.push_str("select * from unnest(");
+            for (number, kind) in types.enumerate() {
+                let _ = write!(sql, "{}${}::{kind}[]", if number == 0 { "" } else { ", " }, number + 1);
+            }
+            sql.push(')');
+        };
+        self.written(lists, returned)
+    }
+
+    fn written(&self, write_rows: impl FnOnce(&mut String), returned: &[&str]) -> String {
+        let mut sql = String::with_capacity(256 + self.columns.len() * 22);
         let after = match self.form {
             Form::Insert { table, .. } => {
                 sql.extend(["insert into ", table, " ("]);
-                ") values "
+                ") "
             }
             Form::With(_) => {
                 sql.push_str("with v (");
-                ") as (values "
+                ") as ("
             }
         };
         for (place, column) in self.columns.iter().enumerate() {
@@ -121,16 +149,7 @@ impl<'a> Many<'a> {
             sql.push_str(column);
         }
         sql.push_str(after);
-        for number in 0..rows * self.columns.len() {
-            let (row, column) = (number / self.columns.len(), number % self.columns.len());
-            sql.push_str(match (row, column) {
-                (0, 0) => "($",
-                (_, 0) => "), ($",
-                _ => ", $",
-            });
-            push_number(&mut sql, number + 1);
-        }
-        sql.push(')');
+        write_rows(&mut sql);
         let table = match self.form {
             Form::Insert { rest, .. } => {
                 let _ = write!(sql, " {rest}");
@@ -162,17 +181,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_written_for_as_many_rows_as_fit() {
-        let rows = (0..5_i64).map(|number| row! { id: number, text: "a" });
-        let mut many = Many::insert("notes", rows, "on conflict do nothing");
-        assert_eq!((many.len(), many.is_one_statement()), (5, false));
-        assert_eq!(many.sql(2, &[]), "insert into notes (id, text) values ($1, $2), ($3, $4) on conflict do nothing");
-        assert_eq!(many.cut().map(|(rows, values)| (rows, values.len())), Some((4, 8)));
+    fn a_statement_is_written_for_one_row_and_for_any_number() {
+        let rows = |count: i64| (0..count).map(|number| row! { id: number, text: "a" });
+        let many = Many::insert("notes", rows(5), "on conflict do nothing");
+        assert_eq!((many.len(), many.is_one_statement()), (5, true));
+        assert_eq!(many.sql(&[]), "insert into notes (id, text) values ($1, $2) on conflict do nothing");
+        assert_eq!(
+            many.sql_of_lists(["bigint", "text"].into_iter(), &["id"]),
+            "insert into notes (id, text) select * from unnest($1::bigint[], $2::text[]) on conflict do nothing returning id as id"
+        );
+        let mut many = Many::insert("notes", rows(1025), "");
+        assert!(!many.is_one_statement());
+        assert_eq!(many.cut().map(|(rows, values)| (rows, values.len())), Some((1024, 2048)));
         assert_eq!(many.cut().map(|(rows, values)| (rows, values.len())), Some((1, 2)));
         assert!(many.cut().is_none());
         let many = Many::with([row! { id: 1_i64, text: "b" }], "update notes set text = v.text from v where notes.id = v.id");
         assert_eq!(
-            many.sql(1, &["id"]),
+            many.sql(&["id"]),
             "with v (id, text) as (values ($1, $2)) update notes set text = v.text from v where notes.id = v.id returning v.id as id"
         );
     }

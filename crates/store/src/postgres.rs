@@ -7,14 +7,18 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use kernel::Shared;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgListener, PgPool, PgPoolOptions, Postgres};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgListener, PgPool, PgPoolOptions, Postgres};
 use sqlx::{AssertSqlSafe, Connection, SqlSafeStr, Transaction};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::query::{Query, Reply, Want};
 use crate::remembered::Changes;
 use crate::{Arg, Many, Row, StoreError};
+
+/// A statement with its arguments.
+type Bound<'a> = sqlx::query::Query<'a, Postgres, PgArguments>;
 
 const CONNECTIONS: u32 = 16;
 /// How long a connection is waited for while the server is there.
@@ -149,6 +153,10 @@ async fn run_here(connection: &mut PgConnection, query: Query<'_>, want: Want) -
             Arg::Bytes(value) => bound.bind(value.map(Cow::into_owned)),
         };
     }
+    reply(connection, bound, want).await
+}
+
+async fn reply(connection: &mut PgConnection, bound: Bound<'_>, want: Want) -> Result<Reply, StoreError> {
     Ok(match want {
         Want::All => Reply { rows: bound.fetch_all(connection).await?.into_iter().map(Row::Postgres).collect(), changes: 0 },
         Want::First => Reply { rows: bound.fetch_optional(connection).await?.into_iter().map(Row::Postgres).collect(), changes: 0 },
@@ -156,11 +164,86 @@ async fn run_here(connection: &mut PgConnection, query: Query<'_>, want: Want) -
     })
 }
 
+/// The values of one column in many rows.
+enum List {
+    Uuid(Vec<Option<Uuid>>),
+    Text(Vec<Option<String>>),
+    Int(Vec<Option<i64>>),
+    Bool(Vec<Option<bool>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+impl List {
+    /// An empty one for values of this kind.
+    fn like(value: &Arg<'_>) -> Self {
+        match value {
+            Arg::Uuid(_) => Self::Uuid(Vec::new()),
+            Arg::Text(_) => Self::Text(Vec::new()),
+            Arg::Int(_) => Self::Int(Vec::new()),
+            Arg::Bool(_) => Self::Bool(Vec::new()),
+            Arg::Bytes(_) => Self::Bytes(Vec::new()),
+        }
+    }
+
+    fn type_name(&self) -> &'static str {
+        match self {
+            Self::Uuid(_) => "uuid",
+            Self::Text(_) => "text",
+            Self::Int(_) => "bigint",
+            Self::Bool(_) => "boolean",
+            Self::Bytes(_) => "bytea",
+        }
+    }
+
+    fn push(&mut self, value: Arg<'_>) -> Result<(), StoreError> {
+        match (self, value) {
+            (Self::Uuid(list), Arg::Uuid(value)) => list.push(value),
+            (Self::Text(list), Arg::Text(value)) => list.push(value.map(Cow::into_owned)),
+            (Self::Int(list), Arg::Int(value)) => list.push(value),
+            (Self::Bool(list), Arg::Bool(value)) => list.push(value),
+            (Self::Bytes(list), Arg::Bytes(value)) => list.push(value.map(Cow::into_owned)),
+            (list, _) => return Err(StoreError::Column(list.type_name().to_owned())),
+        }
+        Ok(())
+    }
+}
+
+/// Writes as many rows as one statement takes.
+async fn run_rows(
+    connection: &mut PgConnection,
+    many: &Many<'_>,
+    (rows, values): (usize, Vec<Arg<'_>>),
+    returned: &[&str],
+    want: Want,
+) -> Result<Reply, StoreError> {
+    if rows == 1 {
+        return run(connection, Query::new(many.sql(returned), values)?, want).await;
+    }
+    values.iter().try_for_each(Arg::check)?;
+    let width = values.len() / rows;
+    let mut lists: Vec<List> = values.iter().take(width).map(List::like).collect();
+    for (number, value) in values.into_iter().enumerate() {
+        lists[number % width].push(value)?;
+    }
+    let sql = many.sql_of_lists(lists.iter().map(List::type_name), returned);
+    let mut bound = sqlx::query::<Postgres>(AssertSqlSafe(sql).into_sql_str());
+    for list in lists {
+        bound = match list {
+            List::Uuid(values) => bound.bind(values),
+            List::Text(values) => bound.bind(values),
+            List::Int(values) => bound.bind(values),
+            List::Bool(values) => bound.bind(values),
+            List::Bytes(values) => bound.bind(values),
+        };
+    }
+    reply(connection, bound, want).await
+}
+
 /// Writes rows in few statements; how many were changed.
 pub(crate) async fn run_many(connection: &mut PgConnection, mut many: Many<'_>) -> Result<u64, StoreError> {
     let mut changes = 0;
-    while let Some((rows, values)) = many.cut() {
-        changes += run(connection, Query::new(many.sql(rows, &[]), values)?, Want::Changes).await?.changes;
+    while let Some(some) = many.cut() {
+        changes += run_rows(connection, &many, some, &[], Want::Changes).await?.changes;
     }
     Ok(changes)
 }
@@ -173,7 +256,7 @@ async fn run_each(connection: &mut PgConnection, mut many: Many<'_>, keys: &[&'s
         let width = values.len() / rows;
         let mut asked: Vec<Vec<Arg<'_>>> =
             values.chunks(width).map(|row| places.iter().map(|(_, place)| row[*place].clone()).collect()).collect();
-        let found = run(connection, Query::new(many.sql(rows, keys), values)?, Want::All).await?.rows;
+        let found = run_rows(connection, &many, (rows, values), keys, Want::All).await?.rows;
         if found.len() == rows {
             changed.extend(std::iter::repeat_n(true, rows));
             continue;

@@ -228,7 +228,7 @@ impl SqliteTx {
     /// Runs a statement for each of many rows; how many rows each of them changed.
     async fn changes(&mut self, many: Many<'_>) -> Result<Vec<u64>, StoreError> {
         many.values().iter().try_for_each(Arg::check)?;
-        let sql = many.sql(1, &[]);
+        let sql = many.sql(&[]);
         let mut changes = Vec::with_capacity(many.len());
         let rows: Vec<_> = many.rows().collect();
         for some in rows.chunks(TOGETHER) {
