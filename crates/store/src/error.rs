@@ -1,7 +1,5 @@
 //! What can go wrong with a database.
 
-use std::sync::Arc;
-
 use rusqlite::ffi::{SQLITE_BUSY, SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE, SQLITE_FULL, SQLITE_IOERR, SQLITE_READONLY};
 
 /// What a database's own client says.
@@ -24,9 +22,6 @@ pub enum StoreError {
     /// It answers, and takes nothing.
     #[error("the database cannot be written: {why} ({cause})")]
     NotWritable { why: &'static str, cause: Cause },
-    /// Many were written together, and all of them hear why their commit may not survive a loss of power.
-    #[error("{0}")]
-    Unflushed(Arc<StoreError>),
     #[error("the database is closed")]
     Closed,
     #[error("the database is newer than this program: {0}")]
@@ -43,8 +38,21 @@ impl StoreError {
         match self {
             Self::Away(_) | Self::Closed => Some("does not answer".to_owned()),
             Self::NotWritable { why, .. } => Some(format!("cannot be written: {why}")),
-            Self::Unflushed(why) => why.trouble(),
             _ => None,
+        }
+    }
+}
+
+impl StoreError {
+    /// The same once more, for all who wrote together and failed together.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Conflict => Self::Conflict,
+            Self::Nul => Self::Nul,
+            Self::Closed => Self::Closed,
+            Self::Away(why) => Self::Away(why.clone()),
+            Self::NotWritable { why, cause } => Self::NotWritable { why, cause: cause.to_string().into() },
+            other => Self::Database(other.to_string().into()),
         }
     }
 }
