@@ -16,12 +16,16 @@ use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
 
 use crate::connect::{Pool, pool};
+use crate::error::is_refused;
 use crate::limit::Limits;
 use crate::retry::Outcome;
 use crate::{Allow, EgressError, RateLimit, Redacted, Request, Response, Retry};
 use crate::{guard, queued, redirect, retry};
 
 const LONGEST_CALL: Duration = Duration::from_hours(1);
+
+/// How often a request is sent once more that the other side says it did not look at.
+const REFUSALS: usize = 2;
 
 /// These describe the connection, which is ours; a caller who set them could confuse the framing of a shared one.
 const OURS: [HeaderName; 9] = [
@@ -164,8 +168,13 @@ impl Egress {
     pub(crate) async fn begin(&self, request: &Request) -> Result<http::Response<Incoming>, EgressError> {
         // A connection is made where it is first used, and others use it later.
         work::go_back().await;
-        let outgoing = self.outgoing(request)?;
-        self.shared.pool.request(outgoing).await.map_err(|error| EgressError::sending(&error, &request.url))
+        let mut again = 0..REFUSALS;
+        loop {
+            match self.shared.pool.request(self.outgoing(request)?).await {
+                Err(error) if is_refused(&error) && again.next().is_some() => {}
+                answered => return answered.map_err(|error| EgressError::sending(&error, &request.url)),
+            }
+        }
     }
 
     /// The request with what every one says.

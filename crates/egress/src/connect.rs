@@ -39,6 +39,8 @@ pub(crate) fn pool(allow: Arc<Allow>, limit: Duration) -> Result<Pool, rustls::E
     let mut plain = HttpConnector::new_with_resolver(Resolver { allow });
     plain.enforce_http(false);
     plain.set_nodelay(true);
+    // A share of it for each address, so that one that is silent leaves time for the next.
+    plain.set_connect_timeout(Some(limit));
     plain.set_keepalive(Some(KEEP_ALIVE));
     plain.set_keepalive_interval(Some(KEEP_ALIVE));
     plain.set_keepalive_retries(Some(SILENCES));

@@ -90,6 +90,16 @@ impl EgressError {
     }
 }
 
+/// Whether the other side says that it did nothing with a request: it was about to close an HTTP/2 connection, or refused the stream.
+pub(crate) fn is_refused(error: &hyper_util::client::legacy::Error) -> bool {
+    let is_refused = |error: &h2::Error| match error.reason() {
+        Some(h2::Reason::NO_ERROR) => error.is_go_away(),
+        Some(h2::Reason::REFUSED_STREAM) => error.is_reset(),
+        _ => false,
+    };
+    cause::<h2::Error>(error).is_some_and(|error| error.is_remote() && is_refused(error))
+}
+
 fn tls_reason(error: &rustls::Error) -> &'static str {
     use CertificateError as Certificate;
     match error {
@@ -113,4 +123,38 @@ fn cause<E: Error + 'static>(error: &hyper_util::client::legacy::Error) -> Optio
         wrapped.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source())
     });
     chain.find_map(|error| error.downcast_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http_body_util::Full;
+    use hyper_util::client::legacy::Client;
+    use hyper_util::rt::TokioExecutor;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// What a client says of a request whose stream a server ends with this.
+    async fn reset_with(reason: h2::Reason) -> hyper_util::client::legacy::Error {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            while let Some(Ok((_, mut answer))) = connection.accept().await {
+                answer.send_reset(reason);
+            }
+        });
+        let client = Client::builder(TokioExecutor::new()).http2_only(true).build_http::<Full<Bytes>>();
+        client.get(format!("http://{address}/").parse().unwrap()).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn what_a_server_refused_is_told_from_what_it_broke_off() {
+        assert!(is_refused(&reset_with(h2::Reason::REFUSED_STREAM).await));
+        for reason in [h2::Reason::INTERNAL_ERROR, h2::Reason::CANCEL] {
+            assert!(!is_refused(&reset_with(reason).await), "{reason}");
+        }
+    }
 }
